@@ -1,0 +1,1 @@
+SRC += bench/core/err.c bench/core/log.c bench/core/strbuf.c

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A growing string; see strbuf.h. */
+#include "bench/core/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct fb_strbuf *b, size_t more)
+{
+	if (b->failed)
+		return false;
+	if (b->len + more + 1 <= b->cap)
+		return true;
+	size_t cap = b->cap ? b->cap : 128;
+	while (cap < b->len + more + 1)
+		cap *= 2;
+	char *s = realloc(b->s, cap);
+	if (!s) {
+		b->failed = true;
+		return false;
+	}
+	b->s = s;
+	b->cap = cap;
+	return true;
+}
+
+void fb_strbuf_addn(struct fb_strbuf *b, const void *s, size_t n)
+{
+	if (!reserve(b, n))
+		return;
+	if (n > 0)
+		memcpy(b->s + b->len, s, n);
+	b->len += n;
+	b->s[b->len] = '\0';
+}
+
+void fb_strbuf_add(struct fb_strbuf *b, const char *s)
+{
+	fb_strbuf_addn(b, s, strlen(s));
+}
+
+void fb_strbuf_vprintf(struct fb_strbuf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0 || !reserve(b, (size_t)n)) {
+		b->failed = true;
+		return;
+	}
+	vsnprintf(b->s + b->len, (size_t)n + 1, fmt, ap);
+	b->len += (size_t)n;
+}
+
+void fb_strbuf_printf(struct fb_strbuf *b, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fb_strbuf_vprintf(b, fmt, ap);
+	va_end(ap);
+}
+
+void fb_strbuf_add_xml(struct fb_strbuf *b, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c == '&')
+			fb_strbuf_add(b, "&amp;");
+		else if (c == '<')
+			fb_strbuf_add(b, "&lt;");
+		else if (c == '>')
+			fb_strbuf_add(b, "&gt;");
+		else if (c == '"')
+			fb_strbuf_add(b, "&quot;");
+		else if (c == '\'')
+			fb_strbuf_add(b, "&#39;");
+		else if (c < 0x20 && c != '\t' && c != '\n' && c != '\r')
+			fb_strbuf_add(b, "\xef\xbf\xbd");
+		else
+			fb_strbuf_addn(b, s, 1);
+	}
+}
+
+char *fb_strbuf_take(struct fb_strbuf *b)
+{
+	if (!b->failed && !b->s)
+		reserve(b, 0);
+	if (b->failed) {
+		fb_strbuf_free(b);
+		return NULL;
+	}
+	char *s = b->s;
+	s[b->len] = '\0';
+	memset(b, 0, sizeof(*b));
+	return s;
+}
+
+void fb_strbuf_free(struct fb_strbuf *b)
+{
+	free(b->s);
+	memset(b, 0, sizeof(*b));
+}
