@@ -63,7 +63,7 @@ DEPS_CFLAGS := $(sort $(HWLOC_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(MNL_CFL
 	$(VERBS_CFLAGS) $(RDMACM_CFLAGS))
 DEPS_LIBS := $(HWLOC_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(MNL_LIBS) $(XML2_LIBS) $(RDMACM_LIBS) $(VERBS_LIBS)
 GIT := $(shell git describe --always --dirty 2>/dev/null)
-CPPFLAGS := -I. -I$(O)/gen -D_GNU_SOURCE -DFB_VERSION='"$(VERSION)"'
+CPPFLAGS := -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS  = $(BASE_CFLAGS) $(DEPS_CFLAGS)
 # DT_RPATH, not DT_RUNPATH: it also serves the libraries of the relocatable tar that need each other.
 LDFLAGS = $(BASE_LDFLAGS) -Wl,-rpath,'$$ORIGIN/../lib' -Wl,--disable-new-dtags -Wl,--as-needed
@@ -102,7 +102,7 @@ $(O)/gen/embed.stamp: $(EMBED) scripts/embed
 	@scripts/embed $(O)/gen/embed.h $(EMBED) && touch $@
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(O)/gen
-	@printf '#define FB_GIT "%s"\n#define FB_CFLAGS "%s"\n' '$(GIT)' '$(strip $(OPT) $(SAN))' > $@.tmp
+	@printf '#define FB_VERSION "%s"\n#define FB_GIT "%s"\n#define FB_CFLAGS "%s"\n' '$(VERSION)' '$(GIT)' '$(strip $(OPT) $(SAN))' > $@.tmp
 	@cmp -s $@.tmp $@ || mv $@.tmp $@; rm -f $@.tmp
 .PHONY: FORCE
 FORCE:
@@ -159,10 +159,9 @@ $(O)/fabricbench-nccl.so: $(call cuda_objs,$(PLUGIN_nccl) $(PLUGIN_CORE))
 
 ALL_C := $(SRC) bench/main.c $(TESTS) $(FUZZ) $(PLUGIN_mpi) $(PLUGIN_dnnl) $(filter %.c,$(PLUGIN_cuda) $(PLUGIN_nccl))
 $(O)/compile_commands.json: Makefile $(O)/config.mk
-	@{ printf '[\n'; sep=''; for f in $(SRC) bench/main.c $(TESTS); do \
-	   printf '%s{"directory":"%s","file":"%s","command":"%s"}' "$$sep" '$(CURDIR)' "$$f" \
-	   "$$(printf '%s' '$(CC) $(CPPFLAGS) $(CFLAGS) -c' | sed 's/\\/\\\\/g; s/"/\\"/g') $$f"; sep=',
-	'; done; printf '\n]\n'; } > $@
+	@{ printf '[\n'; sep=; for f in $(SRC) bench/main.c $(TESTS); do \
+	   printf '%s{"directory":"%s","file":"%s","command":"%s -c %s"}\n' "$$sep" '$(CURDIR)' "$$f" \
+	   '$(CC) $(CPPFLAGS) $(CFLAGS)' "$$f"; sep=$(comma); done; printf ']\n'; } > $@
 	@ln -sfn $(FLAVOUR)/compile_commands.json $(B)/compile_commands.json
 
 # -- tests ------------------------------------------------------------------------------------
