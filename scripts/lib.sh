@@ -25,3 +25,19 @@ fb_top() { (cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P); }
 
 # Every process the machine may run at once for us: the CPUs of our affinity mask.
 fb_cpus() { nproc 2>/dev/null || echo 1; }
+
+# Runs a command so that a signal to the script reaches it, and waits until it has really ended: the program
+# still writes a valid document on SIGTERM. Bash makes a background child deaf to SIGINT, hence always TERM.
+fb_run() { # COMMAND...
+	local pid status caught=1
+	"$@" </dev/null &
+	pid=$!
+	trap 'caught=1; kill -TERM "$pid" 2>/dev/null || true' INT TERM HUP
+	while [[ -n $caught ]]; do
+		caught='' status=0
+		# A signal ends this wait early; the next one answers with the child's own status.
+		wait "$pid" || status=$?
+	done
+	trap - INT TERM HUP
+	return "$status"
+}
