@@ -98,7 +98,7 @@ lab_fetch_kernel() {
 	fi
 	work=$(mktemp -d "$lab_cache/fetch.XXXXXX")
 	printf 'lab: fetching %s into %s\n' "$package" "$lab_cache" >&2
-	if ! (cd "$work" && timeout 600 apt-get -q -o APT::Sandbox::User="$(id -un)" download "$package" >log 2>&1) ||
+	if ! (cd "$work" && timeout 600 apt-get -q -o APT::Sandbox::User=root download "$package" >log 2>&1) ||
 		! dpkg-deb -x "$work"/*.deb "$work/root" 2>>"$work/log"; then
 		lab_cannot "$package cannot be fetched ($(tail -n 1 "$work/log" 2>/dev/null));" \
 			"run apt-get update and check the network, or install the package" || true
