@@ -18,7 +18,7 @@ struct fb_cmd {
 	 * fills a caller's spec with tables over scratch structs. May be NULL: the command cannot
 	 * stand in a plan.
 	 */
-	const struct fb_opt_spec *(*spec)(void);
+	struct fb_opt_spec *(*spec)(void);
 };
 
 /** Print an error with its remedy on stderr and return its exit status. */

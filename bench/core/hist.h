@@ -5,7 +5,8 @@
  * Values below 256 have a bucket each; above, every power of two is cut into 128 buckets, so a
  * bucket's width is at most 1/128 of its value and its midpoint is wrong by at most 0.4 %. Range: 0
  * ns to 2^36 ns (68.7 s); larger values are counted in `overflow`, never clamped into the last
- * bucket. min, max, sum and the sum of squares are exact.
+ * bucket. min, max, sum and the sum of squares are exact (128-bit integers:
+ * 2^55 values of the whole range fit).
  */
 #ifndef FB_CORE_HIST_H
 #define FB_CORE_HIST_H
@@ -22,10 +23,10 @@
 struct fb_hist {
 	uint64_t n; /**< all values, overflow included */
 	uint64_t overflow;
-	uint64_t min, max; /**< exact; meaningless while n is 0 */
-	double sum;        /**< ns */
-	double sumsq;      /**< ns^2; about the first value, to keep digits: see hist.c */
-	uint64_t shift;    /**< the first value */
+	uint64_t min, max;         /**< exact; meaningless while n is 0 */
+	unsigned __int128 sum;     /**< ns */
+	unsigned __int128 sumsq;   /**< ns^2 */
+	uint64_t fast_lo, fast_hi; /**< values within change neither min nor max and are in range */
 	uint64_t count[FB_HIST_BUCKETS];
 };
 
@@ -52,8 +53,8 @@ double fb_hist_stddev(const struct fb_hist *h);
 /**
  * Nearest-rank percentile: the value of rank ceil(q*n), the bucket's midpoint clamped into [min,
  * max].
- * @return 0; -ENODATA when n < 10/(1-q) (n < 1 for q = 0.5) so that the sample cannot support it;
- *         -ERANGE when the rank falls into the overflow
+ * @return 0; -ENODATA when n < fb_quantile_min_n(q) (stats.h), so that the sample cannot support
+ * it; -ERANGE when the rank falls into the overflow
  */
 int fb_hist_percentile(const struct fb_hist *h, double q, double *ns);
 /** Same without the sample rule, for plots of bands (p5..p99) that state n. */

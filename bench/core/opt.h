@@ -26,8 +26,8 @@ enum fb_opt_type {
 	FB_OPT_SIZE,     /**< uint64_t bytes: "64K" */
 	FB_OPT_DURATION, /**< uint64_t ns: "10s" */
 	FB_OPT_RATE,     /**< double bytes/s: "10Gb/s" */
-	FB_OPT_STRING,   /**< char *: points into argv, or owned by the parse (see fb_opt_set); NULL
-			    by default */
+	FB_OPT_STRING,   /**< char *: a copy owned by the spec, freed by fb_opt_free(); NULL by
+			    default */
 	FB_OPT_ENUM,     /**< int: one of `names`, its index */
 	FB_OPT_LIST,     /**< struct fb_opt_list: repeated option or comma-separated */
 };
@@ -49,6 +49,7 @@ struct fb_opt {
 	int64_t min, max;         /**< 0,0: any */
 	bool positional;          /**< may also be given as a bare argument, in table order */
 	bool hidden;              /**< not in the help (test switches) */
+	bool secret;              /**< a shared token: the document says "(set)", never the value */
 };
 
 /** A table together with the struct it fills. */
@@ -65,6 +66,8 @@ struct fb_opt_spec {
 	const char *summary; /**< one or two sentences */
 	const char *notes;   /**< printed after the options: definitions, examples; may be NULL */
 	struct fb_opt_set sets[8];
+	struct fb_opt_state *state; /**< what was given, and owned strings; starts NULL, made and
+				       freed by fb_opt_*() */
 };
 
 /**
@@ -75,13 +78,12 @@ struct fb_opt_spec {
  * @return 0; 1 when help was printed; -EINVAL with the unknown option or bad value and the nearest
  * valid one (exit 2)
  */
-int fb_opt_parse(
-	const struct fb_opt_spec *spec, int argc, char **argv, struct fb_err *e) FB_MUST_CHECK;
+int fb_opt_parse(struct fb_opt_spec *spec, int argc, char **argv, struct fb_err *e) FB_MUST_CHECK;
 /** Only the defaults. */
-int fb_opt_defaults(const struct fb_opt_spec *spec, struct fb_err *e) FB_MUST_CHECK;
+int fb_opt_defaults(struct fb_opt_spec *spec, struct fb_err *e) FB_MUST_CHECK;
 /** Set one option by its long name (plans). The value is copied where it must live on. @return 0,
  * -ENOENT, -EINVAL */
-int fb_opt_set_value(const struct fb_opt_spec *spec, const char *name, const char *value,
+int fb_opt_set_value(struct fb_opt_spec *spec, const char *name, const char *value,
 	struct fb_err *e) FB_MUST_CHECK;
 /** Is this long name known? For "did you mean": *nearest gets the closest name, or NULL. */
 const struct fb_opt *fb_opt_find(
@@ -91,6 +93,6 @@ void fb_opt_help(const struct fb_opt_spec *spec, FILE *out);
  * `requested`. New reference. */
 json_t *fb_opt_to_json(const struct fb_opt_spec *spec, bool requested);
 /** Free strings and lists owned by the sets. Safe on a spec that was never parsed. */
-void fb_opt_free(const struct fb_opt_spec *spec);
+void fb_opt_free(struct fb_opt_spec *spec);
 
 #endif

@@ -38,7 +38,8 @@ bool fb_median_ci_ranks(size_t n, double level, size_t *lo, size_t *hi);
 /** 1-based ranks of the binomial interval of quantile q: n*q -/+ z*sqrt(n*q*(1-q)), clamped; false
  * when n is too small. */
 bool fb_quantile_ci_ranks(uint64_t n, double q, double level, uint64_t *lo, uint64_t *hi);
-/** Smallest n at which quantile q may be printed: ceil(10/(1-q)). */
+/** Smallest n at which quantile q may be printed: ceil(10/(1-q)), by symmetry ceil(10/q) below the
+ * median, 1 for it. */
 uint64_t fb_quantile_min_n(double q);
 /** Lag-1 autocorrelation in time order; NAN when undefined. */
 double fb_lag1(const double *v, size_t n);
