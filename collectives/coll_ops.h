@@ -86,6 +86,8 @@ struct coll_ops {
 	/** End a communicator whose ranks may be gone: must not block. */
 	void (*abort)(struct coll_comm *c);
 	void (*close)(struct coll_comm *c);
+	/** Devices on this host, one rank each; NULL: ranks are not bound to devices. */
+	int (*devices)(void);
 };
 
 /** Bytes of an element; 0 for an unknown type. */
