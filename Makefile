@@ -102,7 +102,7 @@ $(O)/gen/embed.stamp: $(EMBED) scripts/embed
 	@scripts/embed $(O)/gen/embed.h $(EMBED) && touch $@
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(O)/gen
-	@printf '#define FB_VERSION "%s"\n#define FB_GIT "%s"\n#define FB_CFLAGS "%s"\n' '$(VERSION)' '$(GIT)' '$(strip $(OPT) $(SAN))' > $@.tmp
+	@printf '#define FB_VERSION "%s"\n#define FB_GIT "%s"\n#define FB_CFLAGS "%s"\n#define FB_PREFIX "%s"\n' '$(VERSION)' '$(GIT)' '$(strip $(OPT) $(SAN))' '$(PREFIX)' > $@.tmp
 	@cmp -s $@.tmp $@ || mv $@.tmp $@; rm -f $@.tmp
 .PHONY: FORCE
 FORCE:

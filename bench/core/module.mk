@@ -4,3 +4,4 @@ SRC += bench/core/json.c bench/core/sysroot.c
 SRC += bench/core/plan.c bench/core/proc.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
+SRC += bench/core/plugin.c

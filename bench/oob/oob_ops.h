@@ -6,6 +6,7 @@
 #ifndef FB_OOB_OOB_OPS_H
 #define FB_OOB_OOB_OPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "bench/core/err.h"
@@ -35,6 +36,9 @@ struct fb_oob {
 	const struct fb_oob_ops *ops;
 	int rank, size;
 	void *priv;
+	/** Has SIGINT or SIGTERM come? Looked at in every wait: then -EINTR. Set by oob.c before
+	 * open. */
+	bool (*stopped)(void);
 };
 
 /** What the mpi plug-in offers: join the world of the launcher. Deadline is absolute
