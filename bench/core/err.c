@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_v(struct fb_err *e, enum fb_exit status, int code, const char *fmt, va_list ap)
+static FB_PRINTF(4, 0) int fail_v(
+	struct fb_err *e, enum fb_exit status, int code, const char *fmt, va_list ap)
 {
 	code = code < 0 ? code : -code;
 	if (code == 0)

@@ -20,7 +20,7 @@ struct fb_strbuf {
 };
 
 void fb_strbuf_printf(struct fb_strbuf *b, const char *fmt, ...) FB_PRINTF(2, 3);
-void fb_strbuf_vprintf(struct fb_strbuf *b, const char *fmt, va_list ap);
+void fb_strbuf_vprintf(struct fb_strbuf *b, const char *fmt, va_list ap) FB_PRINTF(2, 0);
 void fb_strbuf_add(struct fb_strbuf *b, const char *s);
 void fb_strbuf_addn(struct fb_strbuf *b, const void *s, size_t n);
 /** Text with &, <, >, " and ' escaped for HTML and XML; control characters that XML 1.0 forbids
