@@ -183,12 +183,14 @@ expect no-root 3 'sudo asks for a password'
 fresh_system
 # A system without dpkg: what it has can only be seen, and nothing may be installed.
 printf 'ID="rocky"\nID_LIKE="rhel centos fedora"\n' >"$work/os-release"
-setup bench build
-if command -v ib_send_lat >/dev/null; then
-	expect other-system-with-everything 0 ''
-else
-	expect other-system 3 'rocky is no Debian or Ubuntu system'
-fi
+# Nothing but the shell's own tools in PATH, so that whatever this machine has is not seen.
+for tool in bash env sh sed awk grep cut sort tr tail cat uname dirname find; do
+	ln -sf "$(command -v "$tool")" "$bin/$tool"
+done
+status=0
+out=$(PATH=$bin FABRICBENCH_OS_RELEASE="$work/os-release" "$top/scripts/setup" 2>&1 </dev/null) || status=$?
+expect other-system 3 'rocky is no Debian or Ubuntu system'
+expect other-system-lists-its-names 3 ' onednn-devel |pkgconf-pkg-config'
 verdict other-system-asks-nothing "$(cat "$work/asked")"
 
 fresh_system libdnnl-dev libopenmpi-dev openmpi-bin
