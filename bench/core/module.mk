@@ -1,8 +1,8 @@
 SRC += bench/core/err.c bench/core/log.c bench/core/strbuf.c
-SRC += bench/core/opt.c bench/core/units.c bench/core/clock.c bench/core/hist.c bench/core/stats.c \
+SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/clock.c bench/core/hist.c bench/core/stats.c \
 	bench/core/bound.c
 SRC += bench/core/json.c bench/core/sysroot.c
-SRC += bench/core/plan.c bench/core/proc.c
+SRC += bench/core/cmd.c bench/core/plan.c bench/core/proc.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
 SRC += bench/core/plugin.c

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Option tables: parsing, plan values, help and the document's config from one description.
+ * Option tables: parsing, plan values and the document's config from one description; the help
+ * is in opt_help.c.
  *
  * What the user gave and what the parse owns stands in struct fb_opt_state, beside the tables,
  * which stay const. A long name belongs to one table; a letter belongs to the first table that has
  * it, so that a command may take a letter that run control or the output would have used.
  */
-#include "bench/core/opt.h"
+#include "bench/core/opt_impl.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,10 +20,6 @@
 #include "bench/core/strbuf.h"
 #include "bench/core/units.h"
 
-#define MAX_SETS ((int)(sizeof(((struct fb_opt_spec *)0)->sets) / sizeof(struct fb_opt_set)))
-#define WIDTH    96 /* columns of the help */
-#define MAX_LEFT 34 /* a longer option stands on a line of its own */
-
 /* One option's state: `str` is its owned string; the list's words are owned one by one. */
 struct slot {
 	bool given;
@@ -32,18 +29,8 @@ struct slot {
 };
 
 struct fb_opt_state {
-	struct slot *slots[MAX_SETS];
+	struct slot *slots[FB_OPT_MAX_SETS];
 };
-
-/* An option in its place. */
-struct found {
-	const struct fb_opt *opt;
-	int set;
-	size_t index;
-};
-
-#define for_each_set(spec, s)    for (int s = 0; s < MAX_SETS && (spec)->sets[s].opts; s++)
-#define for_each_opt(spec, s, o) for (const struct fb_opt *o = (spec)->sets[s].opts; o->name; o++)
 
 static void *field(const struct fb_opt_spec *spec, const struct found *f)
 {
@@ -55,8 +42,7 @@ static struct slot *slot_of(const struct fb_opt_spec *spec, const struct found *
 	return &spec->state->slots[f->set][f->index];
 }
 
-/* ---- names
- * ----------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* How far a word is from a name: its edit distance, but one is near when it begins the other. */
 static unsigned distance(const char *given, const char *name)
@@ -104,7 +90,7 @@ static bool find_long(const struct fb_opt_spec *spec, const char *name, size_t l
 	return false;
 }
 
-static bool find_letter(const struct fb_opt_spec *spec, char letter, struct found *f)
+bool fb_opt_by_letter(const struct fb_opt_spec *spec, char letter, struct found *f)
 {
 	for_each_set (spec, s) {
 		for_each_opt (spec, s, o) {
@@ -127,15 +113,14 @@ const struct fb_opt *fb_opt_find(
 	return known ? f.opt : NULL;
 }
 
-/* ---- values
- * ---------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static int no_memory(struct fb_err *e)
 {
 	return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the options");
 }
 
-static bool get_range(const struct fb_opt *o, int64_t *min, int64_t *max)
+bool fb_opt_range(const struct fb_opt *o, int64_t *min, int64_t *max)
 {
 	bool any = o->min == 0 && o->max == 0;
 	*min = any ? INT64_MIN : o->min;
@@ -146,7 +131,7 @@ static bool get_range(const struct fb_opt *o, int64_t *min, int64_t *max)
 static int in_range(const struct fb_opt *o, double v, const char *text, struct fb_err *e)
 {
 	int64_t min, max;
-	if (!get_range(o, &min, &max) || (v >= (double)min && v <= (double)max))
+	if (!fb_opt_range(o, &min, &max) || (v >= (double)min && v <= (double)max))
 		return 0;
 	if (max == INT64_MAX)
 		return fb_fail_usage(e, "\"%.60s\" is below %lld", text, (long long)min);
@@ -154,7 +139,7 @@ static int in_range(const struct fb_opt *o, double v, const char *text, struct f
 		e, "\"%.60s\" is not within %lld to %lld", text, (long long)min, (long long)max);
 }
 
-static int set_flag(void *p, const char *text, struct fb_err *e)
+int fb_opt_flag_value(void *p, const char *text, struct fb_err *e)
 {
 	static const char *const words[] = {"no", "yes", "false", "true", "0", "1"};
 	for (int i = 0; i < 6; i++) {
@@ -182,7 +167,7 @@ static int set_int(const struct fb_opt *o, void *p, const char *text, struct fb_
 static int set_u64(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
 {
 	int64_t min, max;
-	get_range(o, &min, &max);
+	fb_opt_range(o, &min, &max);
 	return fb_parse_u64(text, min < 0 ? 0 : (uint64_t)min, (uint64_t)max, p, e);
 }
 
@@ -205,7 +190,7 @@ static int set_whole(const struct fb_opt *o, void *p, const char *text,
 	uint64_t v;
 	int rc = parse(text, &v, e);
 	int64_t min, max;
-	if (rc || !get_range(o, &min, &max) || ((int64_t)v >= min && (int64_t)v <= max)) {
+	if (rc || !fb_opt_range(o, &min, &max) || ((int64_t)v >= min && (int64_t)v <= max)) {
 		if (!rc)
 			*(uint64_t *)p = v;
 		return rc;
@@ -299,7 +284,7 @@ static int set_by_type(struct slot *slot, const struct fb_opt *o, void *p, const
 	bool user, struct fb_err *e)
 {
 	switch (o->type) {
-	case FB_OPT_FLAG: return set_flag(p, text, e);
+	case FB_OPT_FLAG: return fb_opt_flag_value(p, text, e);
 	case FB_OPT_INT: return set_int(o, p, text, e);
 	case FB_OPT_U64: return set_u64(o, p, text, e);
 	case FB_OPT_DOUBLE: return set_double(o, p, text, e);
@@ -330,8 +315,7 @@ static int apply(struct fb_opt_spec *spec, const struct found *f, const char *te
 		e, "%s%s%.60s%s: %s", shown, sep, text, strlen(text) > 60 ? "..." : "", why.msg);
 }
 
-/* ---- defaults and state
- * ---------------------------------------------------------------------- */
+/* ---- defaults and state ---- */
 
 static size_t count_opts(const struct fb_opt *o)
 {
@@ -463,8 +447,7 @@ int fb_opt_set_value(
 	return apply(spec, &f, value, true, f.opt->name, " = ", e);
 }
 
-/* ---- the command line
- * ------------------------------------------------------------------------ */
+/* ---- the command line ---- */
 
 struct args {
 	struct fb_opt_spec *spec;
@@ -527,7 +510,7 @@ static int parse_short(struct args *a, const char *word, struct fb_err *e)
 	for (const char *p = word; *p; p++) {
 		struct found f;
 		char shown[3] = {'-', *p, '\0'};
-		if (!find_letter(a->spec, *p, &f)) {
+		if (!fb_opt_by_letter(a->spec, *p, &f)) {
 			if (*p == 'h') {
 				a->help = true;
 				return 0;
@@ -552,21 +535,6 @@ static int parse_short(struct args *a, const char *word, struct fb_err *e)
 	return 0;
 }
 
-static const char *arg_name(const struct fb_opt *o)
-{
-	static const char *const names[] = {[FB_OPT_FLAG] = "",
-		[FB_OPT_INT] = "N",
-		[FB_OPT_U64] = "N",
-		[FB_OPT_DOUBLE] = "X",
-		[FB_OPT_SIZE] = "SIZE",
-		[FB_OPT_DURATION] = "TIME",
-		[FB_OPT_RATE] = "RATE",
-		[FB_OPT_STRING] = "TEXT",
-		[FB_OPT_ENUM] = "WORD",
-		[FB_OPT_LIST] = "LIST"};
-	return o->arg ? o->arg : names[o->type];
-}
-
 /* A bare argument goes to the first positional option that has no value yet; a list takes all that
  * follow. */
 static int parse_bare(struct args *a, const char *word, struct fb_err *e)
@@ -579,7 +547,7 @@ static int parse_bare(struct args *a, const char *word, struct fb_err *e)
 				continue;
 			any = true;
 			if (!slot_of(a->spec, &f)->given || o->type == FB_OPT_LIST)
-				return apply(a->spec, &f, word, true, arg_name(o), " ", e);
+				return apply(a->spec, &f, word, true, fb_opt_arg_name(o), " ", e);
 		}
 	}
 	return fb_fail_usage(e, "unexpected argument \"%.60s\"%s", word,
@@ -597,7 +565,7 @@ static int parse_args(struct args *a, struct fb_err *e)
 			options = false;
 			continue;
 		}
-		bool number = w[0] == '-' && is_number(w) && !find_letter(a->spec, w[1], &f);
+		bool number = w[0] == '-' && is_number(w) && !fb_opt_by_letter(a->spec, w[1], &f);
 		if (options && w[0] == '-' && w[1] == '-')
 			rc = parse_long(a, w + 2, e);
 		else if (options && w[0] == '-' && w[1] && !number)
@@ -629,174 +597,7 @@ int fb_opt_parse(struct fb_opt_spec *spec, int argc, char **argv, struct fb_err 
 	return rc;
 }
 
-/* ---- help
- * ------------------------------------------------------------------------------------ */
-
-/* Columns of UTF-8 text: every byte but the continuations. */
-static int columns(const char *s, size_t len)
-{
-	int n = 0;
-	for (size_t i = 0; i < len; i++)
-		n += ((unsigned char)s[i] & 0xc0) != 0x80;
-	return n;
-}
-
-/* Print words from column `at`, later lines from `indent`; a line's own leading blanks stay. */
-static void wrap(FILE *out, const char *s, int indent, int at)
-{
-	bool fresh = true;
-	int extra = 0;
-	while (*s) {
-		if (*s == '\n') {
-			fputc('\n', out);
-			s++;
-			extra = (int)strspn(s, " ");
-			s += extra;
-			at = indent + extra;
-			if (*s && *s != '\n')
-				fprintf(out, "%*s", at, "");
-			fresh = true;
-			continue;
-		}
-		size_t gap = strspn(s, " "), len = strcspn(s + gap, " \n");
-		int width = columns(s + gap, len);
-		if (!fresh && at + (int)gap + width > WIDTH) {
-			at = indent + extra;
-			fprintf(out, "\n%*s", at, "");
-		} else if (!fresh) {
-			fprintf(out, "%*s", (int)gap, "");
-			at += (int)gap;
-		}
-		fwrite(s + gap, 1, len, out);
-		at += width;
-		s += gap + len;
-		fresh = false;
-	}
-	fputc('\n', out);
-}
-
-static bool flag_on(const struct fb_opt *o)
-{
-	bool on = false;
-	return o->type == FB_OPT_FLAG && o->def && set_flag(&on, o->def, NULL) == 0 && on;
-}
-
-/* "-s, --size SIZE": returns its columns. */
-static int left_text(const struct fb_opt_spec *spec, const struct fb_opt *o, char *buf, size_t len)
-{
-	struct found f;
-	char letter[8] = "    ";
-	/* An earlier table may have the letter. "-x" would set a flag that --no-x shows unset. */
-	if (find_letter(spec, o->letter, &f) && f.opt == o && !flag_on(o))
-		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-	const char *arg = arg_name(o);
-	snprintf(buf, len, "%s--%s%s%s%s", letter, flag_on(o) ? "no-" : "", o->name,
-		*arg ? " " : "", arg);
-	return columns(buf, strlen(buf));
-}
-
-static void add_range(struct fb_strbuf *b, const struct fb_opt *o)
-{
-	int64_t min, max;
-	char x[32], y[32];
-	if (!get_range(o, &min, &max))
-		return;
-	snprintf(x, sizeof(x), "%lld", (long long)min);
-	snprintf(y, sizeof(y), "%lld", (long long)max);
-	if (o->type == FB_OPT_SIZE) {
-		fb_fmt_size_exact((uint64_t)min, x, sizeof(x));
-		fb_fmt_size_exact((uint64_t)max, y, sizeof(y));
-	} else if (o->type == FB_OPT_DURATION) {
-		fb_fmt_duration((double)min, x, sizeof(x));
-		fb_fmt_duration((double)max, y, sizeof(y));
-	}
-	if (max == INT64_MAX)
-		fb_strbuf_printf(b, "at least %s; ", x);
-	else
-		fb_strbuf_printf(b, "%s to %s; ", x, y);
-}
-
-/* "message size (1 to 1G; default 64K)" */
-static void right_text(struct fb_strbuf *b, const struct fb_opt *o)
-{
-	struct fb_strbuf d = {0};
-	if (o->type == FB_OPT_ENUM) {
-		for (int i = 0; o->names[i]; i++)
-			fb_strbuf_printf(&d, "%s%s", i ? ", " : "", o->names[i]);
-		fb_strbuf_add(&d, "; ");
-	} else if (o->type == FB_OPT_LIST) {
-		fb_strbuf_add(&d, "comma-separated or repeated; ");
-	}
-	add_range(&d, o);
-	if (o->positional)
-		fb_strbuf_add(&d, "also as a bare argument; ");
-	if (flag_on(o))
-		fb_strbuf_add(&d, "default: on; ");
-	else if (o->type == FB_OPT_ENUM)
-		fb_strbuf_printf(&d, "default %s; ", o->def ? o->def : o->names[0]);
-	else if (o->def && *o->def && o->type != FB_OPT_FLAG)
-		fb_strbuf_printf(&d, "default %s; ", o->def);
-	fb_strbuf_add(b, o->help ? o->help : "");
-	if (d.len > 2)
-		fb_strbuf_printf(b, " (%.*s)", (int)d.len - 2, d.s);
-	fb_strbuf_free(&d);
-}
-
-static void help_option(FILE *out, const char *left, int width, int column, const char *right)
-{
-	fprintf(out, "  %s", left);
-	if (2 + width + 2 > column)
-		fprintf(out, "\n%*s", column, "");
-	else
-		fprintf(out, "%*s", column - 2 - width, "");
-	wrap(out, right, column, column);
-}
-
-void fb_opt_help(const struct fb_opt_spec *spec, FILE *out)
-{
-	char left[128];
-	int column = (int)strlen("    --help") + 4;
-	for_each_set (spec, s) {
-		for_each_opt (spec, s, o) {
-			int w = o->hidden ? 0 : left_text(spec, o, left, sizeof(left));
-			if (w <= MAX_LEFT - 4 && w + 4 > column)
-				column = w + 4;
-		}
-	}
-	fprintf(out, "Usage: fabricbench %s %s\n", spec->command,
-		spec->usage ? spec->usage : "[options]");
-	if (spec->summary) {
-		fputc('\n', out);
-		wrap(out, spec->summary, 0, 0);
-	}
-	for_each_set (spec, s) {
-		bool titled = false;
-		for_each_opt (spec, s, o) {
-			if (o->hidden)
-				continue;
-			if (!titled)
-				fprintf(out, "\n%s:\n",
-					spec->sets[s].title ? spec->sets[s].title : "Options");
-			titled = true;
-			int w = left_text(spec, o, left, sizeof(left));
-			struct fb_strbuf right = {0};
-			right_text(&right, o);
-			help_option(out, left, w, column, right.s ? right.s : "");
-			fb_strbuf_free(&right);
-		}
-	}
-	struct found f;
-	const char *help = find_letter(spec, 'h', &f) ? "    --help" : "-h, --help";
-	fputc('\n', out);
-	help_option(out, help, (int)strlen(help), column, "print this text");
-	if (spec->notes) {
-		fputc('\n', out);
-		wrap(out, spec->notes, 0, 0);
-	}
-}
-
-/* ---- the document
- * ---------------------------------------------------------------------------- */
+/* ---- the document ---- */
 
 static void set_json(json_t *obj, const struct fb_opt *o, const void *p)
 {
