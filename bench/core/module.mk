@@ -3,6 +3,9 @@ SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/cloc
 	bench/core/bound.c
 SRC += bench/core/json.c bench/core/sysroot.c
 SRC += bench/core/cmd.c bench/core/plan.c bench/core/proc.c
+TESTS += bench/core/opt_test.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
 SRC += bench/core/plugin.c
+SRC += bench/core/result.c bench/core/doc_read.c bench/core/table.c bench/core/stop.c bench/core/anon.c bench/core/sysinfo.c \
+	bench/core/sysinfo_dev.c bench/core/point.c

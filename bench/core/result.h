@@ -65,8 +65,14 @@ void fb_doc_set_topology(struct fb_doc *d, const char *ref);
 void fb_doc_add_result(struct fb_doc *d, json_t *result);
 void fb_doc_add_check(struct fb_doc *d, json_t *check);
 void fb_doc_warn(struct fb_doc *d, const char *fmt, ...) FB_PRINTF(2, 3);
-/** Record an error: {message, remedy, code, exit, job?, point?}. */
+/** Record an error: {message, remedy, code, exit, job?, point?}. The same error is kept once. */
 void fb_doc_error(struct fb_doc *d, const struct fb_err *e);
+/** The same with the point (a result's `case`) at which it happened; NULL: none. */
+void fb_doc_error_at(struct fb_doc *d, const struct fb_err *e, const char *point);
+/** --anonymous hides this host name or HOST:PORT everywhere. Commands call it for the host names
+ * they take as bare arguments; hosts, and the values of --master, --bind, --host, --hosts, are
+ * hidden without it. */
+void fb_doc_hide(struct fb_doc *d, const char *host);
 
 /** Write what there is (outcome "interrupted") to -o, if given. @return 0 or -errno with *e (disk
  * full, no permission) */
