@@ -1,20 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fabricbench: the table of commands. The only file that knows every module, and the only one that
- * may end the process.
+ * fabricbench: the table of commands. The only file that knows every module, and the only one that may end the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/clock.h"
 #include "bench/core/cmd.h"
 #include "bench/core/err.h"
 #include "bench/core/log.h"
+#include "bench/core/units.h"
+#include "bench/run/run.h"
+#include "version.h"
+
+static int run_command(int argc, char **argv);
+
+static const struct fb_cmd commands[] = {
+	{.name = "run", .summary = "run a plan: every job, one verdict, one report", .run = run_command},
+	{.name = NULL},
+};
+
+static int run_command(int argc, char **argv)
+{
+	return run_plan_main(argc, argv, commands);
+}
+
+static void list(const struct fb_cmd *table, const char *before, FILE *out)
+{
+	for (; table->name; table++) {
+		char name[64];
+		snprintf(name, sizeof(name), "%s%s", before, table->name);
+		if (table->sub) {
+			char group[66];
+			snprintf(group, sizeof(group), "%s ", name);
+			list(table->sub, group, out);
+		} else {
+			fprintf(out, "  %-18s %s\n", name, table->summary);
+		}
+	}
+}
+
+static void help(FILE *out)
+{
+	fprintf(out, "fabricbench %s: is this cluster's fabric as fast and as lossless as it must be, and what does it cost?\n\n"
+		     "Usage: fabricbench COMMAND [options]      fabricbench COMMAND --help\n\n",
+		FB_VERSION);
+	list(commands, "", out);
+	fprintf(out, "\nExit status: 0 fine; 1 a check or gate failed; 2 usage or unreadable input; 3 could not measure or judge;\n"
+		     "4 wrong data; 77 not available here and nobody required it.\n");
+}
+
+static int unknown(const struct fb_cmd *table, const char *group, const char *word)
+{
+	const char *best = NULL;
+	unsigned least = 4;
+	for (const struct fb_cmd *c = table; c->name; c++) {
+		unsigned d = fb_edit_distance(c->name, word);
+		if (d < least) {
+			least = d;
+			best = c->name;
+		}
+	}
+	fprintf(stderr, "fabricbench: error: there is no command \"%s%s\"\n", group, word);
+	if (best)
+		fprintf(stderr, "  remedy: did you mean \"%s%s\"?\n", group, best);
+	else
+		fprintf(stderr, "  remedy: fabricbench --help lists the commands\n");
+	return FB_EXIT_USAGE;
+}
+
+static int dispatch(const struct fb_cmd *table, const char *group, int argc, char **argv)
+{
+	char next[64];
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		FILE *out = argc < 2 ? stderr : stdout;
+		if (table == commands) {
+			help(out);
+		} else {
+			fprintf(out, "Usage: fabricbench %sCOMMAND [options]\n\n", group);
+			list(table, group, out);
+		}
+		return argc < 2 ? FB_EXIT_USAGE : FB_EXIT_OK;
+	}
+	for (const struct fb_cmd *c = table; c->name; c++) {
+		if (strcmp(c->name, argv[1]) != 0)
+			continue;
+		if (!c->sub)
+			return c->run(argc - 1, argv + 1);
+		snprintf(next, sizeof(next), "%s%s ", group, c->name);
+		return dispatch(c->sub, next, argc - 1, argv + 1);
+	}
+	return unknown(table, group, argv[1]);
+}
 
 int main(int argc, char **argv)
 {
 	fb_log_init();
-	(void)argc;
-	(void)argv;
-	return FB_EXIT_USAGE;
+	if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+		printf("fabricbench %s (%s)\n", FB_VERSION, FB_GIT);
+		return FB_EXIT_OK;
+	}
+	fb_clock_init();
+	return dispatch(commands, "", argc, argv);
 }

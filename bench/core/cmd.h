@@ -14,11 +14,11 @@ struct fb_cmd {
 	const struct fb_cmd
 		*sub; /**< group: table of second words, ends with name NULL; run is then NULL */
 	/**
-	 * The option names of the command, so that a plan can check its keys before anything runs:
-	 * fills a caller's spec with tables over scratch structs. May be NULL: the command cannot
-	 * stand in a plan.
+	 * The option tables of the command, so that a plan can check its keys before anything runs.
+	 * The sets' cfg may be NULL: the caller copies the spec and puts scratch memory there.
+	 * NULL: the command cannot stand in a plan.
 	 */
-	struct fb_opt_spec *(*spec)(void);
+	const struct fb_opt_spec *(*spec)(void);
 };
 
 /** Print an error with its remedy on stderr and return its exit status. */

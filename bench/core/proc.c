@@ -332,6 +332,20 @@ int fb_proc_start(
 	return rc;
 }
 
+int fb_proc_poll(pid_t pid, int *status)
+{
+	int w = 0;
+	if (waitpid(pid, &w, WNOHANG) == 0)
+		return 0;
+	*status = status_of(w);
+	return 1;
+}
+
+void fb_proc_signal(pid_t pid)
+{
+	kill(-pid, SIGTERM);
+}
+
 int fb_find_program(const char *name, char *buf, size_t len)
 {
 	const char *path = getenv("PATH");

@@ -45,6 +45,11 @@ int fb_proc_start(const char *const *argv, const struct fb_proc_opts *o, pid_t *
 /** End a child and its group, wait for it. @return its status as in fb_proc_result */
 int fb_proc_stop(pid_t pid, uint64_t grace_ns);
 
+/** Has it ended? 0: it runs; 1: it has ended, *status as in fb_proc_result. */
+int fb_proc_poll(pid_t pid, int *status);
+/** Send SIGTERM to the child's group, and return at once. */
+void fb_proc_signal(pid_t pid);
+
 /** Full path of a program in PATH into buf. @return 0 or -ENOENT */
 int fb_find_program(const char *name, char *buf, size_t len);
 /** Path of the running program. @return 0 or -errno */

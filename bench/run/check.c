@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Before anything runs: does every job name a command, and does that command know every option and
  * accept its value? */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,14 +67,11 @@ static const struct fb_cmd *find_command(const struct fb_plan *p, const struct f
 	return c;
 }
 
-static int check_job(const struct fb_plan *p, const struct fb_job *j, const struct fb_cmd *commands,
-	struct fb_err *e)
+#define SCRATCH 4096 /* more than any command's options take */
+
+static int check_keys(
+	const struct fb_plan *p, const struct fb_job *j, struct fb_opt_spec *spec, struct fb_err *e)
 {
-	const char *rest;
-	const struct fb_cmd *c = find_command(p, j, commands, &rest, e);
-	if (!c)
-		return e->code;
-	const struct fb_opt_spec *spec = c->spec();
 	for (size_t i = 0; i < j->nkeys; i++) {
 		const struct fb_plan_key *k = &j->keys[i];
 		const char *near = NULL;
@@ -88,14 +86,35 @@ static int check_job(const struct fb_plan *p, const struct fb_job *j, const stru
 			return e->code;
 		}
 		if (fb_opt_set_value(spec, k->name, k->value, &why) != 0) {
-			fb_fail_usage(e, "%s:%u: [%s] %s = %s: %s", p->path, k->line, j->name,
-				k->name, k->value, why.msg);
-			fb_opt_free(spec);
+			fb_fail_usage(e, "%s:%u: [%s] %s", p->path, k->line, j->name, why.msg);
+			fb_hint(e, "%s", why.hint);
 			return e->code;
 		}
 	}
-	fb_opt_free(spec);
 	return 0;
+}
+
+static int check_job(const struct fb_plan *p, const struct fb_job *j, const struct fb_cmd *commands,
+	struct fb_err *e)
+{
+	const char *rest;
+	const struct fb_cmd *c = find_command(p, j, commands, &rest, e);
+	if (!c)
+		return e->code;
+	struct fb_opt_spec spec = *c->spec();
+	size_t sets = sizeof(spec.sets) / sizeof(spec.sets[0]);
+	char *scratch = calloc(sets, SCRATCH);
+	if (!scratch)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory");
+	spec.state = NULL;
+	for (size_t i = 0; i < sets; i++)
+		spec.sets[i].cfg = scratch + i * SCRATCH;
+	int rc = fb_opt_defaults(&spec, e);
+	if (rc == 0)
+		rc = check_keys(p, j, &spec, e);
+	fb_opt_free(&spec);
+	free(scratch);
+	return rc;
 }
 
 int run_check_plan(const struct fb_plan *p, const struct fb_cmd *commands, struct fb_err *e)
