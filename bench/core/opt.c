@@ -128,15 +128,22 @@ bool fb_opt_range(const struct fb_opt *o, int64_t *min, int64_t *max)
 	return !any;
 }
 
-static int in_range(const struct fb_opt *o, double v, const char *text, struct fb_err *e)
+static int out_of_range(const char *text, const char *lo, const char *hi, struct fb_err *e)
+{
+	if (!hi)
+		return fb_fail_usage(e, "\"%.60s\" is below %s", text, lo);
+	return fb_fail_usage(e, "\"%.60s\" is not within %s to %s", text, lo, hi);
+}
+
+static int in_range(const struct fb_opt *o, int64_t v, const char *text, struct fb_err *e)
 {
 	int64_t min, max;
-	if (!fb_opt_range(o, &min, &max) || (v >= (double)min && v <= (double)max))
+	if (!fb_opt_range(o, &min, &max) || (v >= min && v <= max))
 		return 0;
-	if (max == INT64_MAX)
-		return fb_fail_usage(e, "\"%.60s\" is below %lld", text, (long long)min);
-	return fb_fail_usage(
-		e, "\"%.60s\" is not within %lld to %lld", text, (long long)min, (long long)max);
+	char lo[32], hi[32];
+	fb_opt_limit_text(o, min, lo, sizeof(lo));
+	fb_opt_limit_text(o, max, hi, sizeof(hi));
+	return out_of_range(text, lo, max == INT64_MAX ? NULL : hi, e);
 }
 
 int fb_opt_flag_value(void *p, const char *text, struct fb_err *e)
@@ -157,7 +164,7 @@ static int set_int(const struct fb_opt *o, void *p, const char *text, struct fb_
 	uint64_t v;
 	int rc = fb_parse_u64(text + minus, 0, (uint64_t)INT_MAX, &v, e);
 	if (!rc)
-		rc = in_range(o, minus ? -(double)v : (double)v, text, e);
+		rc = in_range(o, minus ? -(int64_t)v : (int64_t)v, text, e);
 	if (!rc)
 		*(int *)p = minus ? -(int)v : (int)v;
 	return rc;
@@ -166,9 +173,13 @@ static int set_int(const struct fb_opt *o, void *p, const char *text, struct fb_
 /* At most 2^63-1, which JSON's integers hold. */
 static int set_u64(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
 {
-	int64_t min, max;
-	fb_opt_range(o, &min, &max);
-	return fb_parse_u64(text, min < 0 ? 0 : (uint64_t)min, (uint64_t)max, p, e);
+	uint64_t v;
+	int rc = fb_parse_u64(text, 0, INT64_MAX, &v, e);
+	if (!rc)
+		rc = in_range(o, (int64_t)v, text, e);
+	if (!rc)
+		*(uint64_t *)p = v;
+	return rc;
 }
 
 static int set_double(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
@@ -178,10 +189,15 @@ static int set_double(const struct fb_opt *o, void *p, const char *text, struct 
 	/* strtod() alone would also take " 1", "0x1p3", "nan" and "inf". */
 	if (end == text || *end || text[strspn(text, "0123456789+-.eE")] || !isfinite(v))
 		return fb_fail_usage(e, "\"%.60s\" is not a number such as 0.5, 2 or 1e-3", text);
-	int rc = in_range(o, v, text, e);
-	if (!rc)
-		*(double *)p = v;
-	return rc;
+	int64_t min, max;
+	if (fb_opt_range(o, &min, &max) && (v < (double)min || v > (double)max)) {
+		char lo[32], hi[32];
+		fb_opt_limit_text(o, min, lo, sizeof(lo));
+		fb_opt_limit_text(o, max, hi, sizeof(hi));
+		return out_of_range(text, lo, max == INT64_MAX ? NULL : hi, e);
+	}
+	*(double *)p = v;
+	return 0;
 }
 
 static int set_whole(const struct fb_opt *o, void *p, const char *text,
@@ -189,21 +205,11 @@ static int set_whole(const struct fb_opt *o, void *p, const char *text,
 {
 	uint64_t v;
 	int rc = parse(text, &v, e);
-	int64_t min, max;
-	if (rc || !fb_opt_range(o, &min, &max) || ((int64_t)v >= min && (int64_t)v <= max)) {
-		if (!rc)
-			*(uint64_t *)p = v;
-		return rc;
-	}
-	char a[32], b[32];
-	bool size = o->type == FB_OPT_SIZE;
-	const char *lo = size ? fb_fmt_size_exact((uint64_t)min, a, sizeof(a))
-			      : fb_fmt_duration((double)min, a, sizeof(a));
-	const char *hi = size ? fb_fmt_size_exact((uint64_t)max, b, sizeof(b))
-			      : fb_fmt_duration((double)max, b, sizeof(b));
-	if (max == INT64_MAX)
-		return fb_fail_usage(e, "\"%.60s\" is below %s", text, lo);
-	return fb_fail_usage(e, "\"%.60s\" is not within %s to %s", text, lo, hi);
+	if (!rc)
+		rc = in_range(o, (int64_t)v, text, e);
+	if (!rc)
+		*(uint64_t *)p = v;
+	return rc;
 }
 
 static int set_enum(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
@@ -393,7 +399,8 @@ int fb_opt_defaults(struct fb_opt_spec *spec, struct fb_err *e)
 		for_each_opt (spec, s, o) {
 			struct found f, self = {o, s, (size_t)(o - spec->sets[s].opts)};
 			/* A mistake in the program: two tables of one command claim one name. */
-			if (find_long(spec, o->name, strlen(o->name), &f) && f.opt != o) {
+			if (find_long(spec, o->name, strlen(o->name), &f) &&
+				(f.set != s || f.opt != o)) {
 				rc = fb_fail_usage(e, "--%s stands in two option tables of \"%s\"",
 					o->name, spec->command);
 				goto undo;

@@ -18,7 +18,8 @@
 #include "bench/core/err.h"
 
 enum fb_opt_type {
-	FB_OPT_FLAG,     /**< bool; "--name" sets true, "--no-name" false; in plans "name =
+	FB_OPT_FLAG,     /**< bool; "--name" sets true, "--no-name" false (the help shows
+			    "--no-name" when true is the default); in plans "name =
 			    yes|no|true|false|1|0" */
 	FB_OPT_INT,      /**< int, within min..max */
 	FB_OPT_U64,      /**< uint64_t, within min..max */
@@ -59,7 +60,9 @@ struct fb_opt_set {
 	void *cfg;
 };
 
-/** What a command says of itself; sets[] ends with opts == NULL. */
+/** What a command says of itself; sets[] ends with opts == NULL. A letter belongs to the first
+ * table that has it; a long name may stand in one table only. Call fb_opt_free() at the end; a
+ * failed parse has freed. */
 struct fb_opt_spec {
 	const char *command; /**< "verbs latency" */
 	const char *usage;   /**< after the command's name, e.g. "[options] [HOST]" */

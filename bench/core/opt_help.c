@@ -88,25 +88,28 @@ static int left_text(const struct fb_opt_spec *spec, const struct fb_opt *o, cha
 	return columns(buf, strlen(buf));
 }
 
+void fb_opt_limit_text(const struct fb_opt *o, int64_t limit, char *buf, size_t len)
+{
+	if (o->type == FB_OPT_SIZE && limit >= 0)
+		fb_fmt_size_exact((uint64_t)limit, buf, len);
+	else if (o->type == FB_OPT_DURATION)
+		fb_fmt_duration((double)limit, buf, len);
+	else
+		snprintf(buf, len, "%lld", (long long)limit);
+}
+
 static void add_range(struct fb_strbuf *b, const struct fb_opt *o)
 {
 	int64_t min, max;
-	char x[32], y[32];
+	char lo[32], hi[32];
 	if (!fb_opt_range(o, &min, &max))
 		return;
-	snprintf(x, sizeof(x), "%lld", (long long)min);
-	snprintf(y, sizeof(y), "%lld", (long long)max);
-	if (o->type == FB_OPT_SIZE) {
-		fb_fmt_size_exact((uint64_t)min, x, sizeof(x));
-		fb_fmt_size_exact((uint64_t)max, y, sizeof(y));
-	} else if (o->type == FB_OPT_DURATION) {
-		fb_fmt_duration((double)min, x, sizeof(x));
-		fb_fmt_duration((double)max, y, sizeof(y));
-	}
+	fb_opt_limit_text(o, min, lo, sizeof(lo));
+	fb_opt_limit_text(o, max, hi, sizeof(hi));
 	if (max == INT64_MAX)
-		fb_strbuf_printf(b, "at least %s; ", x);
+		fb_strbuf_printf(b, "at least %s; ", lo);
 	else
-		fb_strbuf_printf(b, "%s to %s; ", x, y);
+		fb_strbuf_printf(b, "%s to %s; ", lo, hi);
 }
 
 /* "message size (1 to 1G; default 64K)" */
@@ -124,14 +127,14 @@ static void right_text(struct fb_strbuf *b, const struct fb_opt *o)
 	if (o->positional)
 		fb_strbuf_add(&d, "also as a bare argument; ");
 	if (flag_on(o))
-		fb_strbuf_add(&d, "default: on; ");
+		fb_strbuf_add(&d, "on by default; ");
 	else if (o->type == FB_OPT_ENUM)
 		fb_strbuf_printf(&d, "default %s; ", o->def ? o->def : o->names[0]);
 	else if (o->def && *o->def && o->type != FB_OPT_FLAG)
 		fb_strbuf_printf(&d, "default %s; ", o->def);
 	fb_strbuf_add(b, o->help ? o->help : "");
 	if (d.len > 2)
-		fb_strbuf_printf(b, " (%.*s)", (int)d.len - 2, d.s);
+		fb_strbuf_printf(b, "%s(%.*s)", b->len ? " " : "", (int)d.len - 2, d.s);
 	fb_strbuf_free(&d);
 }
 

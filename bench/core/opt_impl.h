@@ -21,6 +21,8 @@ struct found {
 bool fb_opt_by_letter(const struct fb_opt_spec *spec, char letter, struct found *f);
 /** The limits of a value; false when there are none. */
 bool fb_opt_range(const struct fb_opt *o, int64_t *min, int64_t *max);
+/** A limit as its option's values are written. */
+void fb_opt_limit_text(const struct fb_opt *o, int64_t limit, char *buf, size_t len);
 /** yes, no, true, false, 1, 0 into a bool. */
 int fb_opt_flag_value(void *p, const char *text, struct fb_err *e);
 /** What the help and messages call the argument: never NULL, "" for a flag. */
