@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From results to figures. Results of one benchmark and metric form a figure (times: one per
+ * operation); inside it the series are told apart by whatever parameters differ, so a new benchmark
+ * needs no code here. Launches of one point are joined: histograms are merged (never percentiles
+ * averaged), rates keep one value per launch.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "bench/core/stats.h"
+#include "bench/core/units.h"
+#include "reports/report_priv.h"
+
+static const char *result_op(const json_t *result)
+{
+	return fb_json_str(json_object_get(result, "params"), "op", "");
+}
+
+static void bench_of(const json_t *result, char *buf, size_t len)
+{
+	const char *c = fb_json_str(result, "case", "?");
+	snprintf(buf, len, "%.*s", (int)strcspn(c, "/"), c);
+}
+
+/* algbw follows from busbw, and a figure of it would say the same twice. */
+static bool drawable(const json_t *result)
+{
+	const char *metric = fb_json_str(result, "metric", "");
+	const json_t *params = json_object_get(result, "params");
+	return strcmp(metric, "algbw") != 0 && json_is_integer(json_object_get(params, "size")) &&
+	       (json_is_object(json_object_get(result, "hist")) ||
+		       json_is_number(json_object_get(result, "value")));
+}
+
+static bool is_time(const json_t *result)
+{
+	return strcmp(fb_json_str(result, "unit", ""), "ns") == 0;
+}
+
+static const char *section_of(const char *bench)
+{
+	static const struct {
+		const char *prefix, *section;
+	} map[] = {{"verbs", "RDMA"}, {"coll", "Collectives"}, {"train", "Training"},
+		{"mem", "Memory"}};
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (strncmp(bench, map[i].prefix, strlen(map[i].prefix)) == 0)
+			return map[i].section;
+	return "Other";
+}
+
+/* "message_rate" -> "message rate" */
+static void spaced(const char *s, char *buf, size_t len)
+{
+	size_t i = 0;
+	for (; s[i] && i + 1 < len; i++)
+		buf[i] = s[i] == '_' || s[i] == '.' ? ' ' : s[i];
+	buf[i] = '\0';
+}
+
+static void make_id(struct rep_figure *f)
+{
+	char raw[160];
+	size_t k = 0;
+	snprintf(raw, sizeof(raw), "%s-%s%s%s%s", f->bench, f->metric, f->op[0] ? "-" : "", f->op,
+		f->kind == REP_TAIL ? "-tail" : "");
+	for (size_t i = 0; raw[i] && k + 1 < sizeof(f->id); i++) {
+		char c = raw[i];
+		bool plain =
+			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+		f->id[k++] = plain ? c : '-';
+	}
+	f->id[k] = '\0';
+}
+
+static void make_title(struct rep_figure *f)
+{
+	char metric[40], op[40];
+	spaced(f->metric, metric, sizeof(metric));
+	spaced(f->op, op, sizeof(op));
+	if (strcmp(f->metric, "busbw") == 0)
+		snprintf(metric, sizeof(metric), "bus bandwidth");
+	if (strcmp(f->section, "RDMA") == 0)
+		snprintf(f->title, sizeof(f->title), "RDMA %s%s%s against message size", op,
+			op[0] ? " " : "", metric);
+	else
+		snprintf(f->title, sizeof(f->title), "%s%s%s against size", op[0] ? op : f->section,
+			" ", metric);
+}
+
+static struct rep_figure *figure_for(struct rep_figures *all, const json_t *result)
+{
+	char bench[64];
+	const char *metric = fb_json_str(result, "metric", "?");
+	bench_of(result, bench, sizeof(bench));
+	bool split = is_time(result) && strncmp(bench, "verbs", 5) == 0;
+	const char *op = split ? result_op(result) : "";
+	for (size_t i = 0; i < all->n; i++)
+		if (strcmp(all->v[i].bench, bench) == 0 && strcmp(all->v[i].metric, metric) == 0 &&
+			strcmp(all->v[i].op, op) == 0)
+			return &all->v[i];
+	struct rep_figure *v = realloc(all->v, (all->n + 1) * sizeof(*v));
+	if (!v)
+		return NULL;
+	all->v = v;
+	struct rep_figure *f = &v[all->n++];
+	memset(f, 0, sizeof(*f));
+	snprintf(f->bench, sizeof(f->bench), "%s", bench);
+	snprintf(f->metric, sizeof(f->metric), "%s", metric);
+	snprintf(f->op, sizeof(f->op), "%s", op);
+	snprintf(f->unit, sizeof(f->unit), "%s", fb_json_str(result, "unit", ""));
+	snprintf(f->section, sizeof(f->section), "%s", section_of(bench));
+	snprintf(f->where, sizeof(f->where), "%s", fb_json_str(result, "where", "?"));
+	snprintf(f->load, sizeof(f->load), "%s", fb_json_str(result, "load", ""));
+	f->kind = is_time(result) ? REP_BAND : REP_RATE;
+	make_id(f);
+	make_title(f);
+	return f;
+}
+
+static void value_text(const json_t *v, char *buf, size_t len)
+{
+	if (json_is_string(v))
+		snprintf(buf, len, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		snprintf(buf, len, "%lld", (long long)json_integer_value(v));
+	else if (json_is_real(v))
+		snprintf(buf, len, "%g", json_real_value(v));
+	else if (json_is_boolean(v))
+		snprintf(buf, len, "%s", json_is_true(v) ? "yes" : "no");
+	else
+		buf[0] = '\0';
+}
+
+/* Which parameters differ among the results of a figure? Those name its series. */
+static json_t *varying_params(
+	const json_t *results, const struct rep_figures *all, size_t figure, const size_t *belongs)
+{
+	json_t *first = json_object(), *varies = json_object();
+	size_t i;
+	const json_t *r;
+	(void)all;
+	json_array_foreach (results, i, r) {
+		const char *key;
+		json_t *v;
+		if (belongs[i] != figure)
+			continue;
+		json_object_foreach (json_object_get(r, "params"), key, v) {
+			json_t *seen = json_object_get(first, key);
+			if (strcmp(key, "size") == 0 || strcmp(key, "count") == 0 ||
+				json_is_object(v) || json_is_array(v))
+				continue;
+			if (!seen)
+				json_object_set(first, key, v);
+			else if (!json_equal(seen, v))
+				json_object_set_new(varies, key, json_true());
+		}
+	}
+	json_decref(first);
+	return varies;
+}
+
+static void series_label(const json_t *result, json_t *varies, char *buf, size_t len)
+{
+	const char *key;
+	json_t *flag;
+	const json_t *params = json_object_get(result, "params");
+	size_t k = 0;
+	buf[0] = '\0';
+	json_object_foreach (varies, key, flag) {
+		char text[80];
+		const json_t *v = json_object_get(params, key);
+		value_text(v, text, sizeof(text));
+		if (!text[0])
+			continue;
+		bool word = json_is_string(v);
+		int n = snprintf(buf + k, len - k, "%s%s%s%s", k ? ", " : "", word ? "" : key,
+			word ? "" : " ", text);
+		if (n < 0 || (size_t)n >= len - k)
+			break;
+		k += (size_t)n;
+	}
+	if (k == 0) {
+		const char *op = result_op(result);
+		snprintf(buf, len, "%s", *op ? op : fb_json_str(result, "metric", "value"));
+	}
+	for (char *c = buf; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+}
+
+static struct rep_series *series_for(struct rep_figure *f, const char *label)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (strcmp(f->series[i].label, label) == 0)
+			return &f->series[i];
+	struct rep_series *s = realloc(f->series, (f->n + 1) * sizeof(*s));
+	if (!s)
+		return NULL;
+	f->series = s;
+	s = &f->series[f->n++];
+	memset(s, 0, sizeof(*s));
+	snprintf(s->label, sizeof(s->label), "%s", label);
+	return s;
+}
+
+static struct rep_row *row_for(struct rep_series *s, uint64_t size)
+{
+	size_t at = 0;
+	while (at < s->n && s->rows[at].size < size)
+		at++;
+	if (at < s->n && s->rows[at].size == size)
+		return &s->rows[at];
+	struct rep_row *rows = realloc(s->rows, (s->n + 1) * sizeof(*rows));
+	if (!rows)
+		return NULL;
+	s->rows = rows;
+	memmove(&rows[at + 1], &rows[at], (s->n - at) * sizeof(*rows));
+	s->n++;
+	memset(&rows[at], 0, sizeof(rows[at]));
+	rows[at].size = size;
+	return &rows[at];
+}
+
+static int add_hist(struct rep_row *row, const json_t *result, struct fb_err *e)
+{
+	struct fb_hist *h = malloc(sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	int rc = fb_hist_from_json(h, json_object_get(result, "hist"), e);
+	if (rc != 0) {
+		free(h);
+		return rc;
+	}
+	if (row->hist) {
+		fb_hist_merge(row->hist, h);
+		free(h);
+	} else {
+		row->hist = h;
+	}
+	return 0;
+}
+
+static int add_to_row(
+	struct rep_figure *f, struct rep_row *row, const json_t *result, struct fb_err *e)
+{
+	const char *state = fb_json_str(json_object_get(result, "validity"), "state", "valid");
+	int valid = strcmp(state, "invalid") == 0 ? 2 : strcmp(state, "suspect") == 0 ? 1 : 0;
+	if (valid > row->valid)
+		row->valid = valid;
+	row->samples += (uint64_t)fb_json_int(result, "n", 0);
+	row->bound = fb_json_num(json_object_get(result, "bound"), "value", 0);
+	if (f->kind == REP_BAND && json_is_object(json_object_get(result, "hist"))) {
+		row->n++;
+		return add_hist(row, result, e);
+	}
+	double *v = realloc(row->values, (row->n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	row->values = v;
+	v[row->n++] = fb_json_num(result, "value", NAN);
+	return 0;
+}
+
+static int add_result(struct rep_figure *f, const json_t *result, json_t *varies, struct fb_err *e)
+{
+	char label[160];
+	series_label(result, varies, label, sizeof(label));
+	if (strcmp(f->where, fb_json_str(result, "where", "?")) != 0)
+		snprintf(f->where, sizeof(f->where), "mixed");
+	struct rep_series *s = series_for(f, label);
+	struct rep_row *row =
+		s ? row_for(s, (uint64_t)fb_json_int(json_object_get(result, "params"), "size", 0))
+		  : NULL;
+	return row ? add_to_row(f, row, result, e) : -ENOMEM;
+}
+
+/* One tail figure per benchmark of times: the smallest size of every operation. */
+static int add_tail(struct rep_figures *all, size_t from)
+{
+	struct rep_figure t = {.kind = REP_TAIL};
+	const struct rep_figure *first = &all->v[from];
+	snprintf(t.bench, sizeof(t.bench), "%s", first->bench);
+	snprintf(t.metric, sizeof(t.metric), "%s", first->metric);
+	snprintf(t.unit, sizeof(t.unit), "%s", first->unit);
+	snprintf(t.section, sizeof(t.section), "%s", first->section);
+	snprintf(t.where, sizeof(t.where), "%s", first->where);
+	snprintf(t.load, sizeof(t.load), "%s", first->load);
+	t.at_size = first->n > 0 && first->series[0].n > 0 ? first->series[0].rows[0].size : 0;
+	make_id(&t);
+	for (size_t i = from; i < all->n; i++) {
+		const struct rep_figure *f = &all->v[i];
+		if (f->kind != REP_BAND || strcmp(f->bench, t.bench) != 0 ||
+			strcmp(f->metric, t.metric) != 0)
+			continue;
+		for (size_t k = 0; k < f->n; k++) {
+			char label[160];
+			const struct rep_row *row =
+				f->series[k].n > 0 ? &f->series[k].rows[0] : NULL;
+			if (!row || !row->hist || row->size != t.at_size)
+				continue;
+			bool same = strcmp(f->series[k].label, f->op) == 0 || f->op[0] == '\0';
+			snprintf(label, sizeof(label), "%.40s%s%.100s", f->op, same ? "" : ", ",
+				same && f->op[0] ? "" : f->series[k].label);
+			struct rep_series *s = series_for(&t, label);
+			struct rep_row *copy = s ? row_for(s, row->size) : NULL;
+			struct fb_hist *h = copy && !copy->hist ? malloc(sizeof(*h)) : NULL;
+			if (!h)
+				continue;
+			memcpy(h, row->hist, sizeof(*h));
+			copy->hist = h;
+			copy->n = row->n;
+			copy->samples = row->samples;
+		}
+	}
+	char size[32];
+	snprintf(t.title, sizeof(t.title), "%s %s tail at %s: share of samples above", t.section,
+		t.metric, fb_fmt_size(t.at_size, size, sizeof(size)));
+	struct rep_figure *v = t.n > 0 ? realloc(all->v, (all->n + 1) * sizeof(*v)) : NULL;
+	if (!v) {
+		free(t.series);
+		return t.n > 0 ? -ENOMEM : 0;
+	}
+	all->v = v;
+	v[all->n++] = t;
+	return 0;
+}
+
+static int add_tails(struct rep_figures *all)
+{
+	size_t n = all->n;
+	int rc = 0;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		bool first = all->v[i].kind == REP_BAND && strcmp(all->v[i].section, "RDMA") == 0;
+		for (size_t k = 0; k < i && first; k++)
+			first = strcmp(all->v[k].bench, all->v[i].bench) != 0 ||
+				strcmp(all->v[k].metric, all->v[i].metric) != 0;
+		if (first)
+			rc = add_tail(all, i);
+	}
+	return rc;
+}
+
+int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err *e)
+{
+	const json_t *results = json_object_get(doc, "results"), *r;
+	size_t i, n = json_array_size(results);
+	size_t *belongs = calloc(n + 1, sizeof(*belongs));
+	int rc = belongs ? 0 : -ENOMEM;
+	memset(all, 0, sizeof(*all));
+	json_array_foreach (results, i, r) {
+		struct rep_figure *f = rc == 0 && drawable(r) ? figure_for(all, r) : NULL;
+		if (rc == 0)
+			belongs[i] = f ? (size_t)(f - all->v) : SIZE_MAX;
+	}
+	for (size_t k = 0; k < all->n && rc == 0; k++) {
+		json_t *varies = varying_params(results, all, k, belongs);
+		json_array_foreach (results, i, r) {
+			if (rc == 0 && belongs[i] == k)
+				rc = add_result(&all->v[k], r, varies, e);
+		}
+		json_decref(varies);
+	}
+	if (rc == 0)
+		rc = add_tails(all);
+	free(belongs);
+	if (rc != 0) {
+		fb_fail(e, FB_EXIT_UNMEASURED, rc, "out of memory while gathering figures");
+		rep_figures_free(all);
+	}
+	return rc;
+}
+
+void rep_figures_free(struct rep_figures *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		for (size_t k = 0; k < all->v[i].n; k++) {
+			struct rep_series *s = &all->v[i].series[k];
+			for (size_t j = 0; j < s->n; j++) {
+				free(s->rows[j].hist);
+				free(s->rows[j].values);
+			}
+			free(s->rows);
+		}
+		free(all->v[i].series);
+	}
+	free(all->v);
+	memset(all, 0, sizeof(*all));
+}
+
+/* ---- values as drawn
+ * -------------------------------------------------------------------------------- */
+
+static bool is_rdma(const struct rep_figure *f)
+{
+	return strcmp(f->section, "RDMA") == 0;
+}
+
+double rep_scale(const struct rep_figure *f)
+{
+	if (strcmp(f->unit, "ns") == 0)
+		return 1e-3;
+	if (strcmp(f->unit, "bytes/s") == 0)
+		return is_rdma(f) ? 8e-9 : 1e-9;
+	return 1e-6;
+}
+
+const char *rep_unit(const struct rep_figure *f)
+{
+	if (strcmp(f->unit, "ns") == 0)
+		return "us";
+	if (strcmp(f->unit, "bytes/s") == 0)
+		return is_rdma(f) ? "Gb/s" : "GB/s";
+	return "million/s";
+}
+
+const char *rep_axis(const struct rep_figure *f)
+{
+	if (strcmp(f->unit, "ns") == 0)
+		return is_rdma(f) ? "Latency [us]" : "Time [us]";
+	if (strcmp(f->unit, "bytes/s") == 0)
+		return is_rdma(f) ? "Goodput [Gb/s]" : "Bus bandwidth [GB/s = 10^9 bytes/s]";
+	return "Messages [million/s]";
+}
+
+double rep_row_value(const struct rep_figure *f, const struct rep_row *r)
+{
+	double ns;
+	if (r->hist)
+		return fb_hist_quantile(r->hist, 0.5, &ns) == 0 ? ns * rep_scale(f) : NAN;
+	if (r->n == 0)
+		return NAN;
+	double *v = malloc(r->n * sizeof(*v));
+	if (!v)
+		return NAN;
+	size_t n = 0;
+	for (size_t i = 0; i < r->n; i++)
+		if (isfinite(r->values[i]))
+			v[n++] = r->values[i];
+	fb_sort(v, n);
+	double m = fb_median_sorted(v, n) * rep_scale(f);
+	free(v);
+	return m;
+}
+
+void rep_row_range(const struct rep_figure *f, const struct rep_row *r, double *lo, double *hi)
+{
+	*lo = *hi = rep_row_value(f, r);
+	if (r->hist) {
+		double a, b;
+		if (fb_hist_quantile(r->hist, 0.05, &a) == 0 &&
+			fb_hist_quantile(r->hist, 0.99, &b) == 0) {
+			*lo = a * rep_scale(f);
+			*hi = b * rep_scale(f);
+		}
+		return;
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		double v = r->values[i] * rep_scale(f);
+		if (v < *lo)
+			*lo = v;
+		if (v > *hi)
+			*hi = v;
+	}
+}
+
+const char *rep_where_text(const char *where)
+{
+	static const struct {
+		const char *where, *text;
+	} map[] = {
+		{"hardware", "on hardware"},
+		{"lab", "in the lab: emulated guests with Soft-RoCE on this machine; ratios mean something, absolute figures do not"},
+		{"cpu", "on this machine's CPU and memory: no fabric hardware took part"},
+		{"predicted", "predicted, not measured"},
+		{"imported", "imported from another tool's output"},
+	};
+	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
+		if (strcmp(map[i].where, where) == 0)
+			return map[i].text;
+	return "on more than one kind of place: see the table";
+}
