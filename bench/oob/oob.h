@@ -70,12 +70,15 @@ int fb_oob_accept(struct fb_oob_listener *l, uint64_t deadline, struct fb_oob **
 	struct fb_err *e) FB_MUST_CHECK;
 void fb_oob_listener_close(struct fb_oob_listener *l);
 /** Connect as rank 0 of 2. @return 0; -ECONNREFUSED, -ETIMEDOUT, -EPROTO (other program or version:
- * both are named), -EACCES (token) */
+ * both are named), -EACCES (token), -EBUSY (another client's session runs) */
 int fb_oob_connect(const char *host, int port, const char *token, uint64_t deadline,
 	struct fb_oob **o, struct fb_err *e) FB_MUST_CHECK;
 
 /* ---- calls, all collective over the ranks of o
  * -------------------------------------------------------- */
+/* The first call that fails breaks the handle: the other ranks are told its cause, and every later
+ * call returns the same error. -EINTR: a stop was requested while a call had to wait; what needs no
+ * waiting (a message of rank 0 to ranks that read) still goes. */
 /** buf (len bytes, the same on all) of rank 0 to all. */
 int fb_oob_bcast(struct fb_oob *o, void *buf, uint32_t len, uint64_t deadline,
 	struct fb_err *e) FB_MUST_CHECK;

@@ -60,6 +60,8 @@ int fb_oob_open(const struct fb_oob_cfg *user, struct fb_oob **o, struct fb_err 
 		return -ENOMEM;
 	if (cfg.kind == FB_OOB_MPI)
 		rc = open_mpi(&cfg, new, e);
+	else if (cfg.kind == FB_OOB_TCP)
+		rc = oob_tcp_meet(&cfg, NULL, new, e);
 	else
 		rc = open_local(&cfg, new, e);
 	if (rc != 0) {
