@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How far two devices are from each other, and over how wide a PCIe path. Works on the model alone.
+ * What the model does not hold is UNKNOWN: a guest's flat PCI bus is a fact, a missing NUMA node is
+ * not.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/topo_priv.h"
+
+#define MAX_CHAIN 80
+
+/** The functions from a device's own up to its root bus. @return their number */
+static size_t chain_of(const struct topo *t, int pci, int chain[MAX_CHAIN])
+{
+	size_t n = 0;
+
+	for (; pci >= 0 && n < MAX_CHAIN; pci = t->pci[pci].parent)
+		chain[n++] = pci;
+	return n;
+}
+
+/** Positions of the nearest bridge above both; false when they meet at no bridge. */
+static bool meet(const int *a, size_t na, const int *b, size_t nb, size_t *ia, size_t *ib)
+{
+	for (size_t i = 1; i < na; i++)
+		for (size_t j = 1; j < nb; j++)
+			if (a[i] == b[j]) {
+				*ia = i;
+				*ib = j;
+				return true;
+			}
+	return false;
+}
+
+static enum topo_path by_numa(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return TOPO_PATH_UNKNOWN;
+	return a == b ? TOPO_PATH_NODE : TOPO_PATH_SYS;
+}
+
+enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
+{
+	int ca[MAX_CHAIN], cb[MAX_CHAIN];
+	size_t ia, ib;
+
+	if (a->type == b->type && a->index == b->index)
+		return TOPO_PATH_SELF;
+	if (a->pci < 0 || b->pci < 0)
+		/* Without a place in the tree, only different nodes tell something. */
+		return by_numa(a->numa, b->numa) == TOPO_PATH_SYS ? TOPO_PATH_SYS
+								  : TOPO_PATH_UNKNOWN;
+	if (a->pci == b->pci)
+		return TOPO_PATH_PIX;
+	size_t na = chain_of(t, a->pci, ca), nb = chain_of(t, b->pci, cb);
+
+	if (meet(ca, na, cb, nb, &ia, &ib))
+		/* Below a switch's upstream port each side passes one downstream port. */
+		return ia <= 2 && ib <= 2 ? TOPO_PATH_PIX : TOPO_PATH_PXB;
+	const struct topo_pci *pa = &t->pci[a->pci], *pb = &t->pci[b->pci];
+
+	if (pa->root[0] && pb->root[0])
+		return strcmp(pa->root, pb->root) == 0 ? TOPO_PATH_PHB : by_numa(a->numa, b->numa);
+	/* No root bus recorded: other domains are other host bridges all the same. */
+	if (strtoul(pa->bdf, NULL, 16) != strtoul(pb->bdf, NULL, 16) ||
+		by_numa(a->numa, b->numa) == TOPO_PATH_SYS)
+		return by_numa(a->numa, b->numa);
+	return TOPO_PATH_UNKNOWN;
+}
+
+const char *topo_path_name(enum topo_path p)
+{
+	static const char *const names[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
+
+	return p <= TOPO_PATH_UNKNOWN ? names[p] : "?";
+}
+
+double topo_link_bandwidth(double gts, unsigned width)
+{
+	double coding = gts <= 5.0 ? 8.0 / 10 : gts <= 32.0 ? 128.0 / 130 : 242.0 / 256;
+
+	return gts > 0 && width ? gts * 1e9 / 8 * coding * width : 0;
+}
+
+static double lesser(double a, double b)
+{
+	return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
+/** Weakest link from chain[0] up to, not including, chain[end]. 0 when the device's own is unknown.
+ */
+static double weakest(const struct topo *t, const int *chain, size_t n, size_t end, bool gpu)
+{
+	double min = 0;
+
+	for (size_t i = 0; i < end; i++) {
+		const struct topo_pci *p = &t->pci[chain[i]];
+		size_t depth = n - 1 - i;
+
+		/*
+		 * PCIe alternates: root port, upstream port, downstream port, ... Root and
+		 * downstream ports report the link below them, which the function there reports
+		 * too.
+		 */
+		if (i > 0 && depth % 2 == 0)
+			continue;
+		double bw = i == 0 && gpu ? topo_link_bandwidth(p->link.max_gts, p->link.max_width)
+					  : topo_link_bandwidth(p->link.now_gts, p->link.now_width);
+
+		if (i == 0 && gpu && bw <= 0)
+			bw = topo_link_bandwidth(p->link.now_gts, p->link.now_width);
+		if (i == 0 && bw <= 0)
+			return 0;
+		min = lesser(bw, min);
+	}
+	return min;
+}
+
+double topo_path_bandwidth(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
+{
+	int ca[MAX_CHAIN], cb[MAX_CHAIN];
+	size_t ia, ib;
+
+	if (a->pci < 0 || b->pci < 0 || a->pci == b->pci)
+		return 0;
+	size_t na = chain_of(t, a->pci, ca), nb = chain_of(t, b->pci, cb);
+
+	if (!meet(ca, na, cb, nb, &ia, &ib)) {
+		ia = na;
+		ib = nb;
+	}
+	double x = weakest(t, ca, na, ia, a->type == TOPO_DEV_GPU);
+	double y = weakest(t, cb, nb, ib, b->type == TOPO_DEV_GPU);
+
+	return x > 0 && y > 0 ? lesser(x, y) : 0;
+}
+
+bool topo_link_downtrained(const struct topo *t, const struct topo_pci *p)
+{
+	double speed = p->link.max_gts;
+	unsigned width = p->link.max_width;
+
+	if (p->parent >= 0) {
+		const struct topo_pci *up = &t->pci[p->parent];
+
+		speed = lesser(up->link.max_gts, speed);
+		if (up->link.max_width && up->link.max_width < width)
+			width = up->link.max_width;
+	}
+	return (p->link.now_gts > 0 && p->link.now_gts < speed) ||
+	       (p->link.now_width && p->link.now_width < width);
+}
