@@ -9,6 +9,10 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# A tree of its own: an installation makes setup forget what the tree's build had detected.
+mkdir -p "$work/tree/scripts" "$work/tree/build/gcc"
+cp "$top/scripts/setup" "$top/scripts/lib.sh" "$work/tree/scripts/"
+top=$work/tree
 bin=$work/bin
 bad=0
 
@@ -80,8 +84,10 @@ verdict nothing-missing-asks-nothing "$(cat "$work/asked")"
 
 fresh_system libhwloc-dev gnuplot-nox
 echo 'Inst libhwloc-dev (2.9.0-1 Debian:12 [amd64])' >"$work/simulation"
+: >"$top/build/gcc/config.mk"
 setup
 expect installs-what-is-missing 0 ''
+verdict install-makes-make-look-again "$(ls "$top/build/gcc")"
 asked=$(grep -E ' install ' "$work/asked" | grep -v -- '-s ')
 verdict fetches-then-installs "$([[ $(grep -o -- '--download-only\|--no-download' <<<"$asked" | tr '\n' ' ') = \
 	'--download-only --no-download ' ]] || echo "asked: $asked")"
