@@ -3,7 +3,7 @@ SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/cloc
 	bench/core/bound.c
 SRC += bench/core/json.c bench/core/sysroot.c
 SRC += bench/core/cmd.c bench/core/plan.c bench/core/proc.c
-TESTS += bench/core/opt_test.c
+TESTS += bench/core/opt_test.c bench/core/units_test.c bench/core/clock_test.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
 SRC += bench/core/plugin.c

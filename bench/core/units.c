@@ -278,9 +278,8 @@ unsigned fb_edit_distance(const char *a, const char *b)
 	enum { MAX = 63 };
 	unsigned rows[3][MAX + 1];
 	size_t la = strlen(a), lb = strlen(b);
-	size_t beyond = 0;
-	if (la > MAX || lb > MAX)
-		beyond = la > lb ? la - lb : lb - la;
+	size_t over_a = la > MAX ? la - MAX : 0, over_b = lb > MAX ? lb - MAX : 0;
+	size_t beyond = over_a > over_b ? over_a - over_b : over_b - over_a;
 	unsigned na = la > MAX ? MAX : (unsigned)la, nb = lb > MAX ? MAX : (unsigned)lb;
 	if (beyond > 1000)
 		beyond = 1000;
