@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fabricbench: the table of commands. The only file that knows every module, and the only one that may end the process.
+ * fabricbench: the table of commands. The only file that knows every module, and the only one that
+ * may end the process.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +13,8 @@
 #include "bench/core/log.h"
 #include "bench/core/units.h"
 #include "bench/run/run.h"
+#include "topo/topo.h"
 #include "version.h"
-
-static int run_command(int argc, char **argv);
-
-static const struct fb_cmd commands[] = {
-	{.name = "run", .summary = "run a plan: every job, one verdict, one report", .run = run_command},
-	{.name = NULL},
-};
-
-static int run_command(int argc, char **argv)
-{
-	return run_plan_main(argc, argv, commands);
-}
 
 static void list(const struct fb_cmd *table, const char *before, FILE *out)
 {
@@ -41,14 +31,16 @@ static void list(const struct fb_cmd *table, const char *before, FILE *out)
 	}
 }
 
-static void help(FILE *out)
+static void help(const struct fb_cmd *commands, FILE *out)
 {
-	fprintf(out, "fabricbench %s: is this cluster's fabric as fast and as lossless as it must be, and what does it cost?\n\n"
-		     "Usage: fabricbench COMMAND [options]      fabricbench COMMAND --help\n\n",
+	fprintf(out,
+		"fabricbench %s: is this cluster's fabric as fast and as lossless as it must be, and what does it cost?\n\n"
+		"Usage: fabricbench COMMAND [options]      fabricbench COMMAND --help\n\n",
 		FB_VERSION);
 	list(commands, "", out);
-	fprintf(out, "\nExit status: 0 fine; 1 a check or gate failed; 2 usage or unreadable input; 3 could not measure or judge;\n"
-		     "4 wrong data; 77 not available here and nobody required it.\n");
+	fprintf(out,
+		"\nExit status: 0 fine; 1 a check or gate failed; 2 usage or unreadable input; 3 could not measure or judge;\n"
+		"4 wrong data; 77 not available here and nobody required it.\n");
 }
 
 static int unknown(const struct fb_cmd *table, const char *group, const char *word)
@@ -70,13 +62,15 @@ static int unknown(const struct fb_cmd *table, const char *group, const char *wo
 	return FB_EXIT_USAGE;
 }
 
-static int dispatch(const struct fb_cmd *table, const char *group, int argc, char **argv)
+static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, const char *group,
+	int argc, char **argv)
 {
 	char next[64];
-	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		strcmp(argv[1], "help") == 0) {
 		FILE *out = argc < 2 ? stderr : stdout;
 		if (table == commands) {
-			help(out);
+			help(commands, out);
 		} else {
 			fprintf(out, "Usage: fabricbench %sCOMMAND [options]\n\n", group);
 			list(table, group, out);
@@ -86,10 +80,12 @@ static int dispatch(const struct fb_cmd *table, const char *group, int argc, cha
 	for (const struct fb_cmd *c = table; c->name; c++) {
 		if (strcmp(c->name, argv[1]) != 0)
 			continue;
+		if (c->run == NULL && !c->sub) /* run: the one command that must know all others */
+			return run_plan_main(argc - 1, argv + 1, commands);
 		if (!c->sub)
 			return c->run(argc - 1, argv + 1);
 		snprintf(next, sizeof(next), "%s%s ", group, c->name);
-		return dispatch(c->sub, next, argc - 1, argv + 1);
+		return dispatch(commands, c->sub, next, argc - 1, argv + 1);
 	}
 	return unknown(table, group, argv[1]);
 }
@@ -101,6 +97,11 @@ int main(int argc, char **argv)
 		printf("fabricbench %s (%s)\n", FB_VERSION, FB_GIT);
 		return FB_EXIT_OK;
 	}
+	const struct fb_cmd commands[] = {
+		topo_cmd,
+		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
+		{.name = NULL},
+	};
 	fb_clock_init();
-	return dispatch(commands, "", argc, argv);
+	return dispatch(commands, commands, "", argc, argv);
 }

@@ -1,0 +1,2 @@
+# The end-to-end parts and the program's own commands.
+SRC += bench/run/check.c bench/run/launch.c bench/run/lab.c bench/run/merge.c bench/run/run.c
