@@ -4,6 +4,7 @@ SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/cloc
 SRC += bench/core/json.c bench/core/sysroot.c
 SRC += bench/core/cmd.c bench/core/plan.c bench/core/proc.c
 TESTS += bench/core/opt_test.c bench/core/units_test.c bench/core/clock_test.c
+TESTS += bench/core/hist_test.c bench/core/stats_test.c bench/core/bound_test.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
 SRC += bench/core/plugin.c
