@@ -9,3 +9,5 @@ CUDA_LIBS := $(filter-out -lcublasLt -lcudart,$(CUDA_LIBS)) -lcudart_static -lrt
 else
 CUDA_LIBS := $(filter-out -lcublasLt,$(CUDA_LIBS)) -ldl
 endif
+PLUGIN_mpi := bench/plugins/mpi/plugin.c bench/plugins/mpi/world.c bench/plugins/mpi/watchdog.c \
+	bench/plugins/mpi/coll_mpi.c
