@@ -1,2 +1,5 @@
 # The end-to-end parts and the program's own commands.
 SRC += bench/run/check.c bench/run/launch.c bench/run/lab.c bench/run/merge.c bench/run/run.c
+SRC += bench/runctl.c bench/runctl_acc.c
+SRC += bench/features.c
+SRC += bench/null.c

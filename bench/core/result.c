@@ -279,7 +279,11 @@ static json_t *run_json(const char *command, int argc, char **argv, const struct
 	fb_json_set_str(j, "command", command);
 	for (int i = 0; i < argc; i++) {
 		json_t *word = json_object();
-		fb_json_set_str(word, "w", argv[i]);
+		bool secret = i > 0 && strcmp(argv[i - 1], "--token") == 0;
+		if (strncmp(argv[i], "--token=", 8) == 0)
+			fb_json_set_str(word, "w", "--token=(set)");
+		else
+			fb_json_set_str(word, "w", secret ? "(set)" : argv[i]);
 		json_array_append(av, json_object_get(word, "w"));
 		json_decref(word);
 	}

@@ -1,0 +1,811 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Run control: drives one benchmark over all ranks; contract in bench/core/bench.h. It stands here
+ * and not in core because it speaks with the other ranks.
+ *
+ * Rank 0 owns every decision and sends it as a `struct order` before anybody acts on it; the others
+ * only follow. A rank that fails says so in the answer to the order it failed at, and the owner's
+ * next order is then to agree on the error, so that all ranks end with the same cause.
+ */
+#include "bench/runctl_priv.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/clock.h"
+#include "bench/core/json.h"
+#include "bench/core/log.h"
+#include "bench/core/result.h"
+#include "bench/core/stop.h"
+#include "bench/core/sysinfo.h"
+
+#define MAX_BATCH       100000u
+#define MAX_GATHERED    (4u << 20) /* samples of all ranks in one batch */
+#define BATCH_TARGET_NS 30000000u  /* long against the order's round trip, short for a stop */
+#define FIRST_BATCH     16u
+#define MAX_GROWTH      64u
+#define SLACK_NS        30000000000ull /* a follower waits so much longer than a point may last */
+#define MIN_BATCHES     6u             /* below, a median of batches has no 95 % interval */
+
+const struct fb_opt fb_runctl_opts[] = {
+	{.letter = 'n',
+		.name = "iters",
+		.type = FB_OPT_U64,
+		.offset = offsetof(struct fb_runctl_cfg, iters),
+		.arg = "N",
+		.help = "exactly so many iterations per point; 0: until the interval is narrow",
+		.def = "0",
+		.max = 1000000000000},
+	{.letter = 'D',
+		.name = "duration",
+		.type = FB_OPT_DURATION,
+		.offset = offsetof(struct fb_runctl_cfg, duration_ns),
+		.arg = "TIME",
+		.help = "measure each point for so long; 0: until the interval is narrow",
+		.def = "0"},
+	{.letter = 'w',
+		.name = "warmup",
+		.type = FB_OPT_U64,
+		.offset = offsetof(struct fb_runctl_cfg, warmup),
+		.arg = "N",
+		.help = "iterations dropped at the start of each point",
+		.def = "64",
+		.max = 1000000000},
+	{.name = "ci",
+		.type = FB_OPT_DOUBLE,
+		.offset = offsetof(struct fb_runctl_cfg, ci_width),
+		.arg = "SHARE",
+		.help = "stop once the median's 95 % interval is narrower than this share of it",
+		.def = "0.02"},
+	{.name = "min-iters",
+		.type = FB_OPT_U64,
+		.offset = offsetof(struct fb_runctl_cfg, min_iters),
+		.arg = "N",
+		.help = "iterations before the interval may stop a point",
+		.def = "100"},
+	{.name = "max-iters",
+		.type = FB_OPT_U64,
+		.offset = offsetof(struct fb_runctl_cfg, max_iters),
+		.arg = "N",
+		.help = "iterations after which a point ends, however wide its interval",
+		.def = "1000000"},
+	{.name = "max-time",
+		.type = FB_OPT_DURATION,
+		.offset = offsetof(struct fb_runctl_cfg, max_time_ns),
+		.arg = "TIME",
+		.help = "time after which a point ends, however wide its interval",
+		.def = "1s"},
+	{.name = "point-timeout",
+		.type = FB_OPT_DURATION,
+		.offset = offsetof(struct fb_runctl_cfg, point_timeout_ns),
+		.arg = "TIME",
+		.help = "a point that lasts longer is given up, and the run with it",
+		.def = "60s"},
+	{.name = NULL},
+};
+
+enum order_kind { ORDER_PREPARE, ORDER_BATCH, ORDER_CHECK, ORDER_AGREE, ORDER_END };
+
+/** What the owner sends before everything. */
+struct order {
+	uint64_t kind, point, iters;
+	uint64_t left_ns; /**< PREPARE: how long the point may last */
+};
+
+struct fb_run {
+	const struct fb_bench *b;
+	struct fb_runctl_cfg rc;
+	struct fb_oob *oob;
+	struct fb_doc *doc; /* owner only */
+	const char *where;
+	int rank, size;
+	void *st;
+	struct fb_point_list points;
+	const struct fb_point *point; /* in progress; NULL: setup */
+	uint64_t deadline;
+	bool broken;         /* the control channel itself failed: nothing more goes over it */
+	struct fb_err local; /* this rank's failure, until all agree on it */
+	char *buf;           /* a batch_status, then room for cap samples */
+	uint64_t *combined;  /* owner: scratch for cap samples */
+	size_t cap;
+	json_t *before, *after; /* owner: counters of all ranks */
+	struct fb_validity validity;
+	struct acc *acc; /* owner */
+};
+
+/* ---- for use inside a benchmark -------------------------------------------------------------- */
+
+struct fb_oob *fb_run_oob(struct fb_run *run)
+{
+	return run->oob;
+}
+
+uint64_t fb_run_deadline(const struct fb_run *run)
+{
+	return run->deadline;
+}
+
+static int stopped(struct fb_err *e)
+{
+	int sig, rc;
+	enum fb_stop why = fb_stop_reason(&sig);
+	if (why == FB_STOP_NONE)
+		return 0;
+	if (why == FB_STOP_SIGNAL) {
+		rc = fb_fail(
+			e, FB_EXIT_UNMEASURED, EINTR, "stopped by %s", fb_stop_signal_name(sig));
+		fb_hint(e, "the finished points are kept; run it again for the others");
+	} else {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "the command's deadline passed");
+		fb_hint(e, "give it longer with --timeout, or fewer points");
+	}
+	return rc;
+}
+
+int fb_run_check(struct fb_run *run, struct fb_err *e)
+{
+	int rc = stopped(e);
+	if (rc == 0 && fb_clock_ns() > run->deadline) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s did not end within its %.3g s",
+			run->point ? run->point->name : "setup",
+			(double)run->rc.point_timeout_ns / 1e9);
+		fb_hint(e, "give it longer with --point-timeout, or look at what it waits for");
+	}
+	if (rc == 0 && run->size > 1)
+		rc = fb_oob_lost(run->oob, e);
+	return rc;
+}
+
+/* ---- exchanges ------------------------------------------------------------------------------- */
+
+/* Of all exchanges within a point: its own deadline comes first, in measure(). */
+static uint64_t patience(const struct fb_run *run)
+{
+	return fb_deadline_in(run->rc.point_timeout_ns + SLACK_NS);
+}
+
+static int send_to_all(struct fb_run *run, void *buf, uint32_t len, struct fb_err *e)
+{
+	if (run->size == 1)
+		return 0;
+	int rc = fb_oob_bcast(run->oob, buf, len, patience(run), e);
+	run->broken = run->broken || rc < 0;
+	return rc;
+}
+
+static int gather_json(struct fb_run *run, const json_t *mine, json_t **all, struct fb_err *e)
+{
+	if (run->size == 1) {
+		*all = json_pack("[O]", mine);
+		return 0;
+	}
+	int rc = fb_oob_gather_json(run->oob, mine, all, patience(run), e);
+	run->broken = run->broken || rc < 0;
+	return rc;
+}
+
+/* All ranks end with one error, or with none; each brings its own. */
+static int agree(struct fb_run *run, const struct fb_err *mine, struct fb_err *e)
+{
+	struct fb_err one = *mine;
+	int rc = run->size > 1 ? fb_oob_agree(run->oob, &one, patience(run)) : one.code;
+	if (rc < 0 && e && e->code == 0)
+		*e = one;
+	return rc;
+}
+
+/* ---- what every rank does -------------------------------------------------------------------- */
+
+static json_t *read_counters(struct fb_run *run)
+{
+	json_t *now = NULL;
+	struct fb_err why = {0};
+	if (run->b->counters && run->b->counters(run->st, &now, &why) < 0)
+		fb_warn("counters cannot be read: %s", why.msg);
+	return now ? now : json_object();
+}
+
+/* {"source": ..} of rank 0 as they are, of the others as "rank1/source". */
+static json_t *merge_counters(const json_t *all)
+{
+	json_t *out = json_object(), *v;
+	const char *source;
+	for (size_t r = 0; r < json_array_size(all); r++) {
+		json_object_foreach (json_array_get(all, r), source, v) {
+			char name[160];
+			snprintf(name, sizeof(name), "rank%zu/%s", r, source);
+			json_object_set(out, r == 0 ? source : name, v);
+		}
+	}
+	return out;
+}
+
+static int exchange_counters(struct fb_run *run, json_t **merged, struct fb_err *e)
+{
+	json_t *all = NULL, *mine = read_counters(run);
+	int rc = gather_json(run, mine, &all, e);
+	json_decref(mine);
+	if (rc == 0 && run->rank == 0) {
+		json_decref(*merged);
+		*merged = merge_counters(all);
+	}
+	json_decref(all);
+	return rc;
+}
+
+static int do_prepare(struct fb_run *run, const struct order *o, struct fb_err *e)
+{
+	int rc = 0;
+	run->point = &run->points.v[o->point];
+	run->deadline = fb_deadline_in(o->left_ns);
+	fb_err_clear(&run->local);
+	if (run->size > 1 && (rc = fb_oob_barrier(run->oob, patience(run), e)) < 0) {
+		run->broken = true;
+		return rc;
+	}
+	if (run->b->prepare)
+		run->b->prepare(run->st, run->point, &run->local);
+	rc = agree(run, &run->local, e);
+	return rc < 0 ? rc : exchange_counters(run, &run->before, e);
+}
+
+/* Measure one batch; the answer stands in run->buf afterwards. @return its length */
+static uint32_t measure(struct fb_run *run, uint64_t iters)
+{
+	struct batch_status *s = (struct batch_status *)run->buf;
+	struct fb_sink sink = {.ns = (uint64_t *)(s + 1), .cap = run->cap};
+	int rc = run->b->measure(run->st, run->point, iters, &sink, &run->local);
+	if (rc < 0 && run->local.code == 0)
+		fb_fail(&run->local, FB_EXIT_UNMEASURED, rc, "%s: %s", run->point->name,
+			strerror(-rc));
+	memset(s, 0, sizeof(*s));
+	s->code = rc;
+	s->n = sink.n < run->cap ? sink.n : run->cap;
+	s->iters = s->n > 0 ? s->n : iters;
+	s->elapsed_ns = sink.elapsed_ns;
+	s->work = sink.work > 0 ? sink.work : (double)s->iters;
+	if (rc < 0)
+		s->n = s->iters = 0;
+	/* One's own samples are needed where ranks are compared; else the owner's alone. */
+	if (run->rank != 0 && run->b->combine != FB_COMBINE_MAX) {
+		for (uint64_t i = 0; i < s->n && sink.elapsed_ns == 0; i++)
+			s->elapsed_ns += sink.ns[i];
+		s->n = 0;
+	}
+	return (uint32_t)(sizeof(*s) + s->n * sizeof(uint64_t));
+}
+
+static json_t *validity_mine(const struct fb_validity *v)
+{
+	return json_pack("{s:i,s:O?}", "state", (int)v->state, "reasons", v->reasons);
+}
+
+static void validity_merge(struct fb_run *run, const json_t *all)
+{
+	for (size_t r = 0; r < json_array_size(all); r++) {
+		const json_t *j = json_array_get(all, r);
+		const json_t *reasons = json_object_get(j, "reasons");
+		int64_t state = fb_json_int(j, "state", 0);
+		if (state < FB_VALID || state > FB_INVALID)
+			state = FB_INVALID;
+		for (size_t i = 0; i < json_array_size(reasons); i++) {
+			const char *why = json_string_value(json_array_get(reasons, i));
+			if (run->size > 1)
+				fb_validity_add(&run->validity, (enum fb_valid)state,
+					"rank %zu: %s", r, why ? why : "?");
+			else
+				fb_validity_add(&run->validity, (enum fb_valid)state, "%s",
+					why ? why : "?");
+		}
+	}
+}
+
+static int do_check(struct fb_run *run, struct fb_err *e)
+{
+	struct fb_validity mine = {.state = FB_VALID};
+	json_t *all = NULL;
+	int rc = exchange_counters(run, &run->after, e);
+	if (rc < 0)
+		return rc;
+	if (run->b->check) {
+		rc = run->b->check(run->st, run->point, &mine, &run->local);
+		if (rc < 0 && run->local.code == 0)
+			fb_fail(&run->local,
+				rc == -EBADMSG ? FB_EXIT_WRONG_DATA : FB_EXIT_UNMEASURED, rc,
+				"%s: the check failed", run->point->name);
+		if (rc == -EBADMSG)
+			fb_validity_add(&mine, FB_INVALID, "%s", run->local.msg);
+	}
+	json_t *j = validity_mine(&mine);
+	rc = gather_json(run, j, &all, e);
+	json_decref(j);
+	json_decref(mine.reasons);
+	if (rc == 0 && run->rank == 0)
+		validity_merge(run, all);
+	json_decref(all);
+	return rc < 0 ? rc : agree(run, &run->local, e);
+}
+
+/* ---- followers ------------------------------------------------------------------------------- */
+
+static int follow_batch(struct fb_run *run, uint64_t iters, struct fb_err *e)
+{
+	uint32_t len = measure(run, iters);
+	struct fb_oob_part *none = NULL; /* only the owner gets parts */
+	int rc = fb_oob_gather(run->oob, run->buf, len, &none, patience(run), e);
+	run->broken = run->broken || rc < 0;
+	return rc;
+}
+
+static int follow(struct fb_run *run, struct fb_err *e)
+{
+	for (;;) {
+		struct order o;
+		int rc = send_to_all(run, &o, sizeof(o), e); /* receives, on this side */
+		if (rc < 0)
+			return rc;
+		switch (o.kind) {
+		case ORDER_PREPARE:
+			rc = o.point < run->points.n ? do_prepare(run, &o, e) : -EPROTO;
+			break;
+		case ORDER_BATCH:
+			rc = run->point && o.iters <= run->cap ? follow_batch(run, o.iters, e)
+							       : -EPROTO;
+			break;
+		case ORDER_CHECK: rc = run->point ? do_check(run, e) : -EPROTO; break;
+		case ORDER_AGREE: return agree(run, &run->local, e);
+		case ORDER_END: return 0;
+		default: rc = -EPROTO;
+		}
+		if (rc == -EPROTO)
+			fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+				"rank 0 sent an order that makes no sense (%llu)",
+				(unsigned long long)o.kind);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+/* ---- the owner ------------------------------------------------------------------------------- */
+
+static int order(
+	struct fb_run *run, enum order_kind kind, unsigned point, uint64_t iters, struct fb_err *e)
+{
+	struct order o = {
+		.kind = kind, .point = point, .iters = iters, .left_ns = run->rc.point_timeout_ns};
+	return send_to_all(run, &o, sizeof(o), e);
+}
+
+/* The ranks' answers to a batch. With one rank there is nobody to ask. */
+static int collect(struct fb_run *run, uint32_t len, struct fb_oob_part *one,
+	struct fb_oob_part **parts, struct fb_err *e)
+{
+	if (run->size == 1) {
+		one->data = run->buf;
+		one->len = len;
+		*parts = one;
+		return 0;
+	}
+	int rc = fb_oob_gather(run->oob, run->buf, len, parts, patience(run), e);
+	run->broken = run->broken || rc < 0;
+	return rc;
+}
+
+static void release(struct fb_run *run, struct fb_oob_part *parts)
+{
+	if (run->size > 1)
+		fb_oob_parts_free(run->oob, parts);
+}
+
+static bool any_failed(const struct fb_run *run, const struct fb_oob_part *parts)
+{
+	for (int r = 0; r < run->size; r++) {
+		const struct batch_status *s = parts[r].data;
+		if (parts[r].len < sizeof(*s) || s->code < 0)
+			return true;
+	}
+	return false;
+}
+
+/* Tell all that it is over and let them agree why. `e` may hold the owner's own reason. */
+static int give_up(struct fb_run *run, struct fb_err *e)
+{
+	struct fb_err mine = e->code ? *e : run->local, ignored = {0};
+	if (run->size == 1) {
+		*e = mine;
+		return e->code ? e->code : -EIO;
+	}
+	if (!run->broken && order(run, ORDER_AGREE, 0, 0, &ignored) == 0) {
+		fb_err_clear(e);
+		int rc = agree(run, &mine, e);
+		if (rc < 0)
+			return rc;
+	}
+	if (e->code == 0)
+		*e = mine;
+	fb_oob_abort(run->oob, e);
+	return e->code ? e->code : -EIO;
+}
+
+/**
+ * One batch on all ranks.
+ * @param keep count it, or drop it (warm-up)
+ * @param ns   how long it took here
+ * @return 0, or negative after all ranks were told
+ */
+static int owner_batch(
+	struct fb_run *run, uint64_t iters, bool keep, uint64_t *ns, struct fb_err *e)
+{
+	struct fb_oob_part one, *parts = NULL;
+	int rc = stopped(e);
+	if (rc == 0)
+		rc = order(run, ORDER_BATCH, run->point->index, iters, e);
+	if (rc < 0)
+		return give_up(run, e);
+	uint64_t start = fb_clock_ns();
+	uint32_t len = measure(run, iters);
+	*ns = fb_clock_ns() - start;
+	rc = collect(run, len, &one, &parts, e);
+	if (rc < 0)
+		return give_up(run, e);
+	bool failed = any_failed(run, parts);
+	if (!failed && keep)
+		rc = acc_add(run->acc, parts, run->combined, run->cap, e);
+	/* A programmed distribution may be shorter or longer than the time that really passed. */
+	if (!failed && ((const struct batch_status *)parts[0].data)->iters == 0)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENODATA, "%s: a batch of %llu gave no sample",
+			run->point->name, (unsigned long long)iters);
+	release(run, parts);
+	return failed || rc < 0 ? give_up(run, e) : 0;
+}
+
+/** Decides how long the next batch is. */
+struct pace {
+	uint64_t last_iters, last_ns;
+	uint64_t limit; /* of one batch */
+};
+
+static uint64_t next_batch(const struct pace *p, uint64_t left)
+{
+	uint64_t n = FIRST_BATCH;
+	if (p->last_iters > 0) {
+		double each = (double)(p->last_ns ? p->last_ns : 1) / (double)p->last_iters;
+		double fit = BATCH_TARGET_NS / each;
+		double most = (double)p->last_iters * MAX_GROWTH;
+		n = (uint64_t)(fit < most ? fit : most);
+	}
+	n = n < 1 ? 1 : n;
+	n = n > p->limit ? p->limit : n;
+	return n > left ? left : n;
+}
+
+/* Dropped iterations; they also tell how long one lasts. When the end of the point is not a fixed
+ * count, slow operations get no more than half of the point's time to warm up. */
+static int warm_up(struct fb_run *run, struct pace *p, struct fb_err *e)
+{
+	const struct fb_runctl_cfg *rc = &run->rc;
+	uint64_t limit = rc->iters         ? UINT64_MAX
+			 : rc->duration_ns ? rc->duration_ns / 2
+					   : rc->max_time_ns / 2;
+	uint64_t start = fb_clock_ns();
+	for (uint64_t left = rc->warmup; left > 0;) {
+		/* The very first is alone: it may take seconds (connections, page faults). */
+		uint64_t n = p->last_iters == 0 ? 1 : next_batch(p, left);
+		int err = owner_batch(run, n, false, &p->last_ns, e);
+		if (err < 0)
+			return err;
+		p->last_iters = n;
+		left -= n;
+		run->acc->warmup += n;
+		if (fb_clock_ns() - start > limit)
+			break;
+	}
+	return 0;
+}
+
+static bool enough(struct fb_run *run, const struct fb_metric *m, int nm, uint64_t start)
+{
+	const struct fb_runctl_cfg *rc = &run->rc;
+	struct acc *a = run->acc;
+	uint64_t past = fb_clock_ns() - start;
+	if (rc->iters > 0)
+		return a->iters >= rc->iters;
+	if (rc->duration_ns > 0)
+		return past >= rc->duration_ns;
+	if (a->iters >= rc->max_iters || past >= rc->max_time_ns)
+		return true;
+	/* Iterations are correlated: a few of them may look narrow by chance of one moment. */
+	if (a->iters < rc->min_iters || a->nbatches < MIN_BATCHES)
+		return false;
+	for (int i = 0; i < nm; i++) {
+		if (!acc_narrow(a, &m[i], rc->ci_width))
+			return false;
+	}
+	return true;
+}
+
+static int measure_point(struct fb_run *run, const struct fb_metric *m, int nm, struct fb_err *e)
+{
+	struct pace p = {.limit = run->cap};
+	if (run->point->max_batch > 0 && run->point->max_batch < p.limit)
+		p.limit = run->point->max_batch;
+	int rc = warm_up(run, &p, e);
+	uint64_t start = fb_clock_ns();
+	while (rc == 0 && !enough(run, m, nm, start)) {
+		uint64_t total = run->rc.iters         ? run->rc.iters
+				 : run->rc.duration_ns ? UINT64_MAX
+						       : run->rc.max_iters;
+		uint64_t done = run->acc->iters;
+		uint64_t n = next_batch(&p, total > done ? total - done : 1);
+		rc = owner_batch(run, n, true, &p.last_ns, e);
+		p.last_iters = n;
+	}
+	return rc;
+}
+
+static void add_results(struct fb_run *run, const struct fb_metric *m, int nm)
+{
+	json_t *facts = run->b->facts ? run->b->facts(run->st, run->point) : NULL;
+	struct point_context c = {.bench = run->b,
+		.point = run->point,
+		.where = run->where,
+		.before = run->before,
+		.after = run->after,
+		.facts = facts,
+		.validity = &run->validity};
+	for (int i = 0; i < nm; i++)
+		fb_doc_add_result(run->doc, acc_result(run->acc, &m[i], &c));
+	json_decref(facts);
+}
+
+static int owner_point(struct fb_run *run, unsigned index, struct fb_err *e)
+{
+	struct fb_metric m[FB_MAX_METRICS];
+	struct order o = {
+		.kind = ORDER_PREPARE, .point = index, .left_ns = run->rc.point_timeout_ns};
+	memset(m, 0, sizeof(m));
+	acc_reset(run->acc);
+	json_decref(run->validity.reasons);
+	run->validity = (struct fb_validity){.state = FB_VALID};
+	int rc = stopped(e);
+	if (rc == 0)
+		rc = send_to_all(run, &o, sizeof(o), e);
+	if (rc < 0)
+		return give_up(run, e);
+	/* Failures of these two are known to all ranks already: each has agreed on them. */
+	rc = do_prepare(run, &o, e);
+	if (rc < 0)
+		return rc;
+	int nm = run->b->metrics(run->st, run->point, m);
+	if (nm <= 0 || nm > FB_MAX_METRICS) {
+		fb_fail(e, FB_EXIT_UNMEASURED, nm < 0 ? nm : EINVAL, "%s has no metrics",
+			run->point->name);
+		return give_up(run, e);
+	}
+	rc = measure_point(run, m, nm, e);
+	if (rc < 0)
+		return rc;
+	rc = order(run, ORDER_CHECK, index, 0, e);
+	if (rc < 0)
+		return give_up(run, e);
+	rc = do_check(run, e);
+	if (rc < 0 && rc != -EBADMSG)
+		return rc;
+	add_results(run, m, nm);
+	return rc;
+}
+
+/* Every finished point is on disk before the next begins. */
+static int publish(struct fb_run *run, struct fb_err *e)
+{
+	int rc = fb_doc_publish(run->doc, e);
+	return rc < 0 ? give_up(run, e) : 0;
+}
+
+static int lead(struct fb_run *run, struct fb_err *e)
+{
+	for (unsigned i = 0; i < run->points.n; i++) {
+		fb_progress("[%u/%u] %s", i + 1, run->points.n, run->points.v[i].name);
+		int rc = owner_point(run, i, e);
+		if (rc < 0) {
+			/* Whoever still waits for an order learns why none comes. */
+			if (run->size > 1 && (run->broken || rc == -ECONNRESET || rc == -ETIMEDOUT))
+				fb_oob_abort(run->oob, e);
+			fb_doc_error_at(run->doc, e, run->points.v[i].name);
+			return rc;
+		}
+		rc = publish(run, e);
+		if (rc < 0)
+			return rc;
+	}
+	fb_progress_end();
+	return order(run, ORDER_END, 0, 0, e);
+}
+
+/* ---- before the first point ------------------------------------------------------------------ */
+
+/* The owner's settings, and its host name, to all. */
+struct hello {
+	struct fb_runctl_cfg rc;
+	uint64_t want_hosts;
+	char host[256];
+};
+
+/* Facts of hosts other than the owner's come into system.hosts[], once each. */
+static int exchange_hosts(struct fb_run *run, const struct hello *h, struct fb_err *e)
+{
+	char name[256];
+	const struct fb_sysroot live = {.dir = NULL};
+	json_t *all = NULL, *mine = NULL;
+	fb_host_name(name, sizeof(name));
+	if (strcmp(name, h->host) != 0)
+		mine = fb_sysinfo_host(&live, false);
+	if (!mine)
+		mine = json_pack("{s:s}", "name", name);
+	int rc = gather_json(run, mine, &all, e);
+	json_decref(mine);
+	for (size_t r = 0; rc == 0 && r < json_array_size(all); r++) {
+		if (strcmp(fb_json_str(json_array_get(all, r), "name", ""), h->host) != 0)
+			fb_doc_add_host(run->doc, json_incref(json_array_get(all, r)));
+	}
+	for (size_t r = 1; rc == 0 && r < json_array_size(all); r++) {
+		const char *host = fb_json_str(json_array_get(all, r), "name", "");
+		const json_t *hosts =
+			json_object_get(json_object_get(fb_doc_json(run->doc), "system"), "hosts");
+		json_t *peer = json_object();
+		fb_json_set_int(peer, "rank", (int64_t)r);
+		for (size_t i = 0; i < json_array_size(hosts); i++) {
+			if (strcmp(fb_json_str(json_array_get(hosts, i), "name", ""), host) == 0)
+				fb_json_set_int(peer, "host", (int64_t)i);
+		}
+		fb_doc_add_peer(run->doc, peer);
+	}
+	json_decref(all);
+	return rc;
+}
+
+static int say_hello(struct fb_run *run, const struct fb_runctl_cfg *rc, struct fb_err *e)
+{
+	struct hello h;
+	memset(&h, 0, sizeof(h));
+	if (run->rank == 0) {
+		h.rc = *rc;
+		fb_host_name(h.host, sizeof(h.host));
+		h.want_hosts =
+			json_array_size(json_object_get(fb_doc_json(run->doc), "peers")) == 0;
+	}
+	int err = send_to_all(run, &h, sizeof(h), e);
+	if (err < 0)
+		return err;
+	run->rc = h.rc;
+	run->deadline = fb_deadline_in(run->rc.point_timeout_ns);
+	return run->size > 1 && h.want_hosts ? exchange_hosts(run, &h, e) : 0;
+}
+
+static uint64_t fnv(uint64_t h, const void *p, size_t n)
+{
+	const unsigned char *s = p;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ s[i]) * 0x100000001b3u;
+	return h;
+}
+
+static uint64_t hash_points(const struct fb_point_list *l)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct fb_point *p = &l->v[i];
+		char *params =
+			p->params ? json_dumps(p->params, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+		h = fnv(h, p->name, strlen(p->name) + 1);
+		if (params)
+			h = fnv(h, params, strlen(params) + 1);
+		h = fnv(h, &p->size, sizeof(p->size));
+		h = fnv(h, &p->max_batch, sizeof(p->max_batch));
+		free(params);
+	}
+	return h;
+}
+
+/* Ranks with another list would measure something else under the same name. */
+static int compare_points(struct fb_run *run, struct fb_err *e)
+{
+	uint64_t mine[2] = {hash_points(&run->points), run->points.n}, owner[2];
+	memcpy(owner, mine, sizeof(owner));
+	int rc = send_to_all(run, owner, sizeof(owner), e);
+	if (rc < 0)
+		return rc;
+	fb_err_clear(&run->local);
+	if (memcmp(owner, mine, sizeof(owner)) != 0) {
+		fb_fail(&run->local, FB_EXIT_UNMEASURED, EPROTO,
+			"it built another list of points: %llu points where rank 0 has %llu",
+			(unsigned long long)mine[1], (unsigned long long)owner[1]);
+		fb_hint(&run->local, "start all ranks with the same options and version");
+	}
+	return agree(run, &run->local, e);
+}
+
+static int allocate(struct fb_run *run, struct fb_err *e)
+{
+	size_t cap = MAX_BATCH;
+	if (run->b->combine == FB_COMBINE_MAX && (size_t)run->size * cap > MAX_GATHERED)
+		cap = MAX_GATHERED / (size_t)run->size;
+	run->cap = cap < 64 ? 64 : cap;
+	run->buf = malloc(sizeof(struct batch_status) + run->cap * sizeof(uint64_t));
+	if (run->rank == 0) {
+		run->combined = malloc(run->cap * sizeof(uint64_t));
+		run->acc = malloc(sizeof(*run->acc));
+		if (run->acc && acc_init(run->acc, run->size, run->b->combine, e) < 0) {
+			free(run->acc);
+			run->acc = NULL;
+		}
+	}
+	if (!run->buf || (run->rank == 0 && (!run->combined || !run->acc)))
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the samples");
+	/* Page faults belong here, not into the first batch. */
+	memset(run->buf, 0, sizeof(struct batch_status) + run->cap * sizeof(uint64_t));
+	return 0;
+}
+
+/* Setup and points on this rank, then one outcome for all. */
+static int set_up(struct fb_run *run, const void *cfg, struct fb_err *e)
+{
+	struct fb_err *mine = &run->local;
+	int rc = allocate(run, mine);
+	if (rc == 0)
+		rc = run->b->setup(run, cfg, &run->st, mine);
+	if (rc == 0)
+		rc = run->b->points(run->st, &run->points, mine);
+	if (rc == 0 && run->points.n == 0)
+		rc = fb_fail_usage(
+			mine, "%s: these options leave no point to measure", run->b->name);
+	if (rc < 0)
+		fb_fail(mine, FB_EXIT_UNMEASURED, rc, "%s: cannot set up: %s", run->b->name,
+			strerror(-rc));
+	rc = agree(run, mine, e);
+	return rc < 0 ? rc : compare_points(run, e);
+}
+
+static void tear_down(struct fb_run *run)
+{
+	if (run->st)
+		run->b->teardown(run->st);
+	fb_points_free(&run->points);
+	if (run->acc)
+		acc_free(run->acc);
+	free(run->acc);
+	free(run->combined);
+	free(run->buf);
+	json_decref(run->before);
+	json_decref(run->after);
+	json_decref(run->validity.reasons);
+}
+
+int fb_run_bench(struct fb_doc *doc, const struct fb_bench *b, const void *cfg,
+	const struct fb_runctl_cfg *rc, struct fb_oob *oob, const char *where, struct fb_err *e)
+{
+	struct fb_err own = {0};
+	struct fb_run run = {.b = b, .oob = oob, .doc = doc, .where = where, .size = 1};
+	if (!e)
+		e = &own;
+	if (b->abi != FB_BENCH_ABI)
+		return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+			"%s speaks version %u of the benchmarks' contract, not %u", b->name, b->abi,
+			FB_BENCH_ABI);
+	if (oob) {
+		run.rank = fb_oob_rank(oob);
+		run.size = fb_oob_size(oob);
+	}
+	int err = say_hello(&run, rc, e);
+	if (err == 0)
+		err = set_up(&run, cfg, e);
+	if (err < 0 && run.rank == 0)
+		fb_doc_error(doc, e);
+	if (err == 0)
+		err = run.rank == 0 ? lead(&run, e) : follow(&run, e);
+	fb_progress_end();
+	tear_down(&run);
+	return err;
+}
