@@ -186,7 +186,7 @@ static int share_config(struct coll_state *s, const struct coll_cfg *cfg, struct
 }
 
 /* Ranks on this host, and which of them this one is: by comparing host names. */
-static int find_neighbours(struct coll_state *s, int *local_rank, struct fb_err *e)
+static int find_neighbours(struct coll_state *s, struct fb_err *e)
 {
 	char name[64] = "";
 	fb_host_name(name, sizeof(name));
@@ -196,12 +196,11 @@ static int find_neighbours(struct coll_state *s, int *local_rank, struct fb_err 
 			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %d host names", s->ranks);
 	int rc = fb_oob_allgather(
 		fb_run_oob(s->run), name, sizeof(name), all, fb_run_deadline(s->run), e);
-	*local_rank = 0;
 	for (int r = 0; rc == 0 && r < s->ranks; r++) {
 		if (memcmp(all + (size_t)r * sizeof(name), name, sizeof(name)) != 0)
 			continue;
 		s->host_ranks++;
-		*local_rank += r < s->rank;
+		s->local_rank += r < s->rank;
 	}
 	free(all);
 	return rc;
@@ -220,18 +219,16 @@ static uint64_t env_now(void)
 
 static int open_backend(struct coll_state *s, const struct coll_cfg *cfg, struct fb_err *e)
 {
-	int local_rank = 0;
-	int rc = find_neighbours(s, &local_rank, e);
+	int rc = find_neighbours(s, e);
 	if (rc != 0)
 		return rc;
 	/* A launcher may show each of its processes one device only, as number 0. */
 	int devices = s->ops->devices ? s->ops->devices() : 0;
-	if (devices > 0 && !cfg->group)
-		local_rank %= devices;
+	int device = devices > 0 && !cfg->group ? s->local_rank % devices : s->local_rank;
 	uint64_t now = fb_clock_ns(), deadline = fb_run_deadline(s->run);
 	const struct coll_env env = {.rank = s->rank,
 		.size = s->ranks,
-		.local_rank = local_rank,
+		.local_rank = device,
 		.now = env_now,
 		.timeout_ns = deadline > now ? deadline - now : 1,
 		.bcast = env_bcast,
@@ -549,7 +546,8 @@ static int check(void *st, const struct fb_point *p, struct fb_validity *v, stru
 {
 	struct coll_state *s = st;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	if (strcmp(s->ops->memory, "host") == 0 && s->host_ranks > cpus)
+	/* Said once per host: it is a fact of the host. */
+	if (s->local_rank == 0 && strcmp(s->ops->memory, "host") == 0 && s->host_ranks > cpus)
 		fb_validity_add(v, FB_SUSPECT,
 			"%d ranks share %ld CPUs: the figures show that it works, not how fast",
 			s->host_ranks, cpus);

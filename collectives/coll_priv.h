@@ -22,9 +22,10 @@ struct coll_state {
 	const struct coll_ops *ops;
 	struct coll_comm *comm;
 	struct coll_wire w;
-	int rank, ranks, host_ranks;
-	bool failed; /**< end the communicator by abort */
-	size_t cap;  /**< bytes of each of the two buffers */
+	int rank, ranks;
+	int local_rank, host_ranks; /**< among the ranks of this host */
+	bool failed;                /**< end the communicator by abort */
+	size_t cap;                 /**< bytes of each of the two buffers */
 	void *send, *recv;
 	void *barrier; /**< two integers on the device or host: the barrier's all_reduce */
 	unsigned char *got, *want; /**< COLL_CHUNK bytes each */
