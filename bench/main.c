@@ -12,7 +12,10 @@
 #include "bench/core/err.h"
 #include "bench/core/log.h"
 #include "bench/core/units.h"
+#include "bench/features.h"
+#include "bench/null.h"
 #include "bench/run/run.h"
+#include "collectives/coll.h"
 #include "topo/topo.h"
 #include "version.h"
 
@@ -99,6 +102,9 @@ int main(int argc, char **argv)
 	}
 	const struct fb_cmd commands[] = {
 		topo_cmd,
+		coll_cmd,
+		null_cmd,
+		features_cmd,
 		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
 		{.name = NULL},
 	};
