@@ -270,7 +270,7 @@ int fb_hist_from_json(struct fb_hist *h, const json_t *j, struct fb_err *e)
 	const json_t *bits = json_object_get(j, "sub_bits");
 	if (!json_is_integer(bits) || json_integer_value(bits) != FB_HIST_SUB_BITS)
 		return fb_fail_usage(e, "histogram: \"sub_bits\" is not %d", FB_HIST_SUB_BITS);
-	unsigned __int128 n, overflow, v;
+	unsigned __int128 n = 0, overflow = 0, v = 0;
 	int rc = get_whole(j, "n", 63, &n, e);
 	if (!rc)
 		rc = get_whole(j, "overflow", 63, &overflow, e);

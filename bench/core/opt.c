@@ -246,7 +246,7 @@ static int set_string(struct slot *slot, void *p, const char *text, struct fb_er
 
 static void free_words(struct slot *slot)
 {
-	for (size_t i = 0; i < slot->nwords; i++)
+	for (size_t i = 0; slot->words && i < slot->nwords; i++)
 		free(slot->words[i]);
 	free(slot->words);
 	slot->words = NULL;

@@ -23,14 +23,15 @@ struct cfg {
 };
 #define AT(f) offsetof(struct cfg, f)
 static const char *const ops[] = {"send", "write", "read", NULL};
-static const struct fb_opt table[] = {{'q', "quiet", FB_OPT_FLAG, AT(quiet)},
+static const struct fb_opt table[] = {{'q', "quiet", FB_OPT_FLAG, AT(quiet), .def = NULL},
 	{'c', "check", FB_OPT_FLAG, AT(check), .def = "yes"},
 	{'p', "port", FB_OPT_INT, AT(port), .min = -5, .max = 65535, .def = "18515"},
 	{'n', "iters", FB_OPT_U64, AT(iters), .min = 1, .max = 1000000, .def = "1000"},
 	{'s', "size", FB_OPT_SIZE, AT(size), .min = 1, .max = 1 << 30, .def = "64K"},
 	{'D', "duration", FB_OPT_DURATION, AT(duration), .def = "10s"},
 	{0, "ci", FB_OPT_DOUBLE, AT(ci), .min = 0, .max = 1, .def = "0.02"},
-	{'r', "rate", FB_OPT_RATE, AT(rate)}, {'d', "device", FB_OPT_STRING, AT(device)},
+	{'r', "rate", FB_OPT_RATE, AT(rate), .def = NULL},
+	{'d', "device", FB_OPT_STRING, AT(device), .def = NULL},
 	{0, "op", FB_OPT_ENUM, AT(op), .names = ops},
 	{'l', "list", FB_OPT_LIST, AT(list), .def = "a,b"},
 	{0, "host", FB_OPT_STRING, AT(host), .positional = true},

@@ -251,8 +251,8 @@ static void test_plan_values(void **st)
 	assert_string_equal(f.e.msg,
 		"size = 12Q: \"12Q\" is not a size: unknown suffix \"Q\"; sizes are written 64, 64K, 1M, 2G");
 	fb_err_clear(&f.e);
-	assert_int_equal(fb_opt_set_value(&f.spec, "sise", "1", &f.e), -ENOENT);
-	assert_string_equal(f.e.msg, "unknown option sise: did you mean --size?");
+	assert_int_equal(fb_opt_set_value(&f.spec, "sizs", "1", &f.e), -ENOENT);
+	assert_string_equal(f.e.msg, "unknown option sizs: did you mean --size?");
 	const char *nearest;
 	assert_ptr_equal(fb_opt_find(&f.spec, "size", &nearest), &table[5]);
 	assert_null(fb_opt_find(&f.spec, "itres", &nearest));

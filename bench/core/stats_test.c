@@ -66,7 +66,7 @@ static void test_against_gsl(void **st)
 {
 	struct fb_rng r;
 	fb_rng_seed(&r, 11, 3);
-	double v[500], sorted[500], scratch[500];
+	double v[500] = {0}, sorted[500], scratch[500];
 	for (size_t n = 3; n <= 500; n += 7) {
 		for (size_t i = 0; i < n; i++)
 			v[i] = 1e6 + 100 * fb_rng_normal(&r) + (i ? 0.5 * (v[i - 1] - 1e6) : 0);
