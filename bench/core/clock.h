@@ -39,7 +39,8 @@ extern struct fb_clock_state fb_clock_state;
 /** Calibrate (about 60 ms). Call once at the start; without it fb_clock_ns() reads
  * CLOCK_MONOTONIC_RAW. */
 void fb_clock_init(void);
-/** What was chosen, its cost and its resolution; measured on the first call. */
+/** What was chosen, its cost and its resolution; measured on the first call, which comes after
+ * fb_clock_init(). Any thread may call it. */
 const struct fb_clock_info *fb_clock_info(void);
 
 /** Now, in ns. */
