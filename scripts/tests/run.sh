@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Plans end to end on the null benchmark: order, documents, verdicts, interruption, --resume, and what bad plans are told.
+# Prints "ok NAME" or "not ok NAME: why" per check.
+set -uo pipefail
+program=${FABRICBENCH:?FABRICBENCH names the program}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+check() { # name, condition...
+	local name=$1
+	shift
+	if "$@" > /dev/null 2>&1; then
+		echo "ok $name"
+	else
+		echo "not ok $name: $*; $(tail -n 3 "$work/err" 2> /dev/null | tr '\n' ' ')"
+	fi
+}
+run() { # plan, dir, options...: status in $rc
+	local plan=$1 dir=$2
+	shift 2
+	timeout 120 "$program" run "$plan" -o "$dir" --no-report "$@" > "$work/out" 2> "$work/err"
+	rc=$?
+}
+says() { grep -qF -- "$1" "$work/err" "$work/out"; }
+has() { jq -e "$2" "$1"; }
+
+cat > "$work/good.ini" <<'INI'
+[plan]
+title = Two jobs
+launches = 2
+[first]
+command = null
+points = 2
+iters = 200
+[second]
+command = null
+ranks = 3
+points = 1
+iters = 200
+INI
+run "$work/good.ini" "$work/good"
+check run-accepted test "$rc" -eq 0
+check run-all-parts test "$(find "$work/good/parts" -name '*.json' | wc -l)" -eq 4
+check run-verdict has "$work/good/run.json" '.verdict.state == "ACCEPTED" and .verdict.accounted.parts == 4 and .verdict.accounted.complete == 4'
+check run-joined has "$work/good/run.json" '[.results[] | select(.job == "first")] | length >= 4'
+check run-complete has "$work/good/run.json" '.run.outcome == "complete"'
+check run-topology test -s "$work/good/topology.svg" -a -s "$work/good/topology.xml" -a -s "$work/good/topology.json"
+run "$work/good.ini" "$work/good"
+check run-never-overwrites test "$rc" -eq 2
+run "$work/good.ini" "$work/good" --resume
+check resume-of-complete has "$work/good/run.json" '[.plan.parts[].reused] | all'
+
+timeout 20 "$program" run "$work/good.ini" --dry-run > "$work/out" 2> "$work/err"
+check dry-run-status test $? -eq 0
+check dry-run-time says "time needed: about"
+
+bad() { # name, text, status wanted, words wanted
+	printf '%s\n' "$2" > "$work/bad.ini"
+	run "$work/bad.ini" "$work/bad"
+	check "bad-$1-status" test "$rc" -eq "$3"
+	check "bad-$1-words" says "$4"
+	rm -rf "$work/bad"
+}
+bad command '[a]
+command = nul' 2 'did you mean "null"'
+bad option '[a]
+command = null
+pionts = 3' 2 'did you mean "points"'
+bad value '[a]
+command = null
+points = many' 2 'bad.ini:3'
+bad nokey '[a]' 2 'has no command'
+bad launcher '[a]
+command = null
+launcher = pbs' 2 'not one of local'
+run "$work/nowhere.ini" "$work/none"
+check bad-missing-plan test "$rc" -eq 2
+
+cat > "$work/fails.ini" <<'INI'
+[good]
+command = null
+points = 1
+iters = 50
+[stuck]
+command = null
+points = 1
+ranks = 2
+stall = 0:1
+deadline = 2s
+[wrong]
+command = null
+points = 1
+iters = 50
+ranks = 2
+corrupt = 0:1:17
+INI
+run "$work/fails.ini" "$work/fails"
+check wrong-data-exit test "$rc" -eq 4
+check wrong-data-rejected has "$work/fails/run.json" '.verdict.state == "REJECTED"'
+check missing-accounted has "$work/fails/run.json" '[.plan.parts[].state] | length == 3'
+check deadline-named has "$work/fails/run.json" '.plan.parts[] | select(.job == "stuck") | .state != "complete" and (.reason | length > 0)'
+
+cat > "$work/optional.ini" <<'INI'
+[good]
+command = null
+points = 1
+iters = 50
+[gone]
+command = null
+points = 1
+ranks = 2
+stall = 0:1
+deadline = 2s
+require = no
+INI
+run "$work/optional.ini" "$work/optional"
+check optional-accepted test "$rc" -eq 0
+sed 's/require = no/require = yes/' "$work/optional.ini" > "$work/required.ini"
+run "$work/required.ini" "$work/required"
+check required-incomplete has "$work/required/run.json" '.verdict.state == "INCOMPLETE"'
+check required-exit test "$rc" -eq 3
+
+# SIGTERM in mid-run: a valid document within half a second, then --resume completes it.
+cat > "$work/long.ini" <<'INI'
+[quick]
+command = null
+points = 2
+iters = 100
+[long]
+command = null
+points = 30
+duration = 300ms
+sleep = yes
+INI
+"$program" run "$work/long.ini" -o "$work/long" --no-report > "$work/out" 2> "$work/err" &
+pid=$!
+for _ in $(seq 100); do
+	[ "$(jq '.results | length' "$work/long/parts/02-long-1.json" 2> /dev/null || echo 0)" -ge 2 ] && break
+	sleep 0.1
+done
+kill -TERM "$pid"
+before=$(date +%s%N)
+wait "$pid"
+rc=$?
+took=$((($(date +%s%N) - before) / 1000000))
+check interrupt-exit test "$rc" -eq 3
+check interrupt-fast test "$took" -lt 3000
+check interrupt-valid has "$work/long/run.json" '.run.outcome == "interrupted"'
+check interrupt-keeps-points has "$work/long/run.json" '([.results[] | select(.job == "quick")] | length >= 2) and ([.results[] | select(.job == "long")] | length >= 2)'
+sed -i 's/points = 30/points = 3/' "$work/long.ini"
+run "$work/long.ini" "$work/long" --resume
+check resume-refuses-other-plan test "$rc" -eq 2
+run "$work/long/plan.ini" "$work/long" --resume
+check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
+check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
