@@ -128,8 +128,8 @@ points = 2
 iters = 100
 [long]
 command = null
-points = 30
-duration = 300ms
+points = 8
+duration = 600ms
 sleep = yes
 INI
 "$program" run "$work/long.ini" -o "$work/long" --no-report > "$work/out" 2> "$work/err" &
@@ -147,7 +147,7 @@ check interrupt-exit test "$rc" -eq 3
 check interrupt-fast test "$took" -lt 3000
 check interrupt-valid has "$work/long/run.json" '.run.outcome == "interrupted"'
 check interrupt-keeps-points has "$work/long/run.json" '([.results[] | select(.job == "quick")] | length >= 2) and ([.results[] | select(.job == "long")] | length >= 2)'
-sed -i 's/points = 30/points = 3/' "$work/long.ini"
+sed -i 's/points = 8/points = 3/' "$work/long.ini"
 run "$work/long.ini" "$work/long" --resume
 check resume-refuses-other-plan test "$rc" -eq 2
 run "$work/long/plan.ini" "$work/long" --resume
