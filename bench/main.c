@@ -17,6 +17,7 @@
 #include "bench/run/run.h"
 #include "collectives/coll.h"
 #include "topo/topo.h"
+#include "verbs/verbs.h"
 #include "version.h"
 
 static void list(const struct fb_cmd *table, const char *before, FILE *out)
@@ -102,6 +103,7 @@ int main(int argc, char **argv)
 	}
 	const struct fb_cmd commands[] = {
 		topo_cmd,
+		verbs_cmd,
 		coll_cmd,
 		null_cmd,
 		features_cmd,

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Rails: registering, creating, exchanging, connecting. Nothing here is timed.
+ */
+#include "verbs/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/core/clock.h"
+#include "bench/core/json.h"
+#include "bench/core/stats.h"
+#include "bench/core/sysinfo.h"
+#include "bench/core/units.h"
+#include "verbs/place.h"
+
+/* ---- pattern --------------------------------------------------------------------------------- */
+
+static inline uint8_t pattern_byte(size_t i, unsigned rank, unsigned q)
+{
+	uint32_t x = (uint32_t)i * 2654435761u + rank * 40503u + q * 97u + 1u;
+
+	return (uint8_t)(x >> 24 ^ x >> 13);
+}
+
+void verbs_pattern_fill(uint8_t *p, size_t len, unsigned rank, unsigned q)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = pattern_byte(i, rank, q);
+}
+
+size_t verbs_pattern_check(const uint8_t *p, size_t len, unsigned rank, unsigned q)
+{
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != pattern_byte(i, rank, q))
+			return i + 1;
+	return 0;
+}
+
+/* ---- local side ------------------------------------------------------------------------------ */
+
+void verbs_qp_defaults(const char *driver, const struct verbs_params *p, unsigned *timeout,
+	unsigned *retry, unsigned *rnr_retry)
+{
+	bool rxe = !strcmp(driver, "rxe");
+
+	/* rxe: an ack timeout below 16 retransmits on a clean link, and 7 retries mean for ever
+	 * (rxe_comp.c). 14 and 7 elsewhere are perftest's. 7 RNR retries mean for ever everywhere.
+	 */
+	*timeout = p->qp_timeout != VERBS_AUTO ? (unsigned)p->qp_timeout : rxe ? 20 : 14;
+	*retry = p->retry != VERBS_AUTO ? (unsigned)p->retry : rxe ? 6 : 7;
+	*rnr_retry = p->rnr_retry != VERBS_AUTO ? (unsigned)p->rnr_retry : 6;
+}
+
+static int alloc_memory(
+	struct verbs_rail *r, const struct verbs_params *p, int mem_node, struct fb_err *e)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char s[32];
+	int rc;
+
+	r->span = (size_t)((verbs_params_max_size(p) + 63) & ~63ull);
+	r->buf_len = 2 * r->nqp * (r->span + sizeof(uint64_t));
+	r->buf_len = (r->buf_len + page - 1) / page * page;
+	rc = verbs_memlock_check(r->buf_len, e);
+	if (rc)
+		return rc;
+	r->buf = mmap(NULL, r->buf_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (r->buf == MAP_FAILED) {
+		r->buf = NULL;
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "cannot allocate %s of buffers",
+			fb_fmt_size(r->buf_len, s, sizeof s));
+		fb_hint(e, "smaller --size or fewer --qps");
+		return -ENOMEM;
+	}
+	r->mem_node = verbs_place_memory(r->buf, r->buf_len, mem_node);
+	memset(r->buf, 0, r->buf_len);
+	return 0;
+}
+
+static int register_memory(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE; /* credits are written */
+	char s[32];
+
+	for (int i = 0; i < p->nops; i++)
+		access |= (int)verbs_ops[p->ops[i]].access;
+	r->mr = ibv_reg_mr(r->pd, r->buf, r->buf_len, access);
+	if (!r->mr) {
+		int err = errno;
+		fb_fail(e, FB_EXIT_UNMEASURED, err, "cannot register %s of memory with %s: %s",
+			fb_fmt_size(r->buf_len, s, sizeof s), r->dev->name, strerror(err));
+		fb_hint(e,
+			err == ENOMEM
+				? "locked memory (ulimit -l; limits.d) or the device's own limits: smaller "
+				  "--size or fewer --qps"
+				: "look at dmesg");
+		return -err;
+	}
+	return 0;
+}
+
+static int create_cqs(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	int tx = (int)r->nqp * (p->depth + VERBS_CREDIT_SLOTS);
+	int rx = (int)r->nqp * p->rx_depth;
+
+	if (tx > r->dev->attr.max_cqe || rx > r->dev->attr.max_cqe) {
+		fb_fail(e, FB_EXIT_USAGE, EINVAL,
+			"%d QPs of depth %d and %d receives need completion queues of %d and %d; %s takes %d",
+			(int)r->nqp, p->depth, p->rx_depth, tx, rx, r->dev->name,
+			r->dev->attr.max_cqe);
+		fb_hint(e, "fewer --qps, or smaller --depth and --rx-depth");
+		return -EINVAL;
+	}
+	if (p->events) {
+		r->tx_ch = ibv_create_comp_channel(r->dev->ctx);
+		r->rx_ch = ibv_create_comp_channel(r->dev->ctx);
+		if (!r->tx_ch || !r->rx_ch)
+			return fb_fail(e, FB_EXIT_UNMEASURED, errno,
+				"cannot create a completion channel on %s: %s", r->dev->name,
+				strerror(errno));
+	}
+	r->tx_cq = ibv_create_cq(r->dev->ctx, tx, NULL, r->tx_ch, 0);
+	if (r->tx_cq)
+		r->rx_cq = ibv_create_cq(r->dev->ctx, rx, NULL, r->rx_ch, 0);
+	if (!r->rx_cq) {
+		int err = errno;
+		fb_fail(e, FB_EXIT_UNMEASURED, err, "cannot create a completion queue on %s: %s",
+			r->dev->name, strerror(err));
+		fb_hint(e, "smaller --depth and --rx-depth; with ENOMEM also ulimit -l");
+		return -err;
+	}
+	return 0;
+}
+
+/* What the device takes is found by asking: a larger inline area than the message needs costs send
+ * queue memory, so the ladder starts at what small messages profit from. */
+static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params *p)
+{
+	static const unsigned ladder[] = {236, 188, 124, 60, 28, 0};
+	struct ibv_qp_init_attr a = {.send_cq = r->tx_cq,
+		.recv_cq = r->rx_cq,
+		.qp_type = verbs_transports[p->transport].type,
+		.cap = {.max_send_wr = (uint32_t)(p->depth + VERBS_CREDIT_SLOTS),
+			.max_recv_wr = (uint32_t)p->rx_depth,
+			.max_send_sge = 1,
+			.max_recv_sge = 1}};
+	struct ibv_qp *qp = NULL;
+
+	if (p->inline_max != VERBS_AUTO) {
+		a.cap.max_inline_data = (uint32_t)p->inline_max;
+		qp = ibv_create_qp(r->pd, &a);
+		r->inline_cap = (unsigned)p->inline_max;
+		return qp;
+	}
+	for (unsigned i = p->bench == VERBS_LATENCY ? 0 : 3;
+		!qp && i < sizeof ladder / sizeof ladder[0]; i++) {
+		a.cap.max_inline_data = ladder[i];
+		qp = ibv_create_qp(r->pd, &a);
+		r->inline_cap = p->bench == VERBS_LATENCY ? ladder[i] : 0;
+	}
+	return qp;
+}
+
+static int create_qps(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	struct fb_rng rng;
+
+	fb_rng_seed(&rng, fb_clock_ns(), (uint64_t)getpid());
+	for (unsigned q = 0; q < r->nqp; q++) {
+		struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+			.pkey_index = (uint16_t)p->pkey_index,
+			.port_num = (uint8_t)r->dev->port,
+			.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+		int err;
+		r->qp[q] = create_qp(r, p);
+		if (!r->qp[q]) {
+			err = errno;
+			fb_fail(e, FB_EXIT_UNMEASURED, err,
+				"cannot create queue pair %u of %u on %s (send %d, receive %d, inline %d): %s",
+				q + 1, r->nqp, r->dev->name, p->depth + VERBS_CREDIT_SLOTS,
+				p->rx_depth, p->inline_max, strerror(err));
+			fb_hint(e,
+				"the device takes %d QPs of %d work requests; smaller --depth, --qps or "
+				"--inline",
+				r->dev->attr.max_qp, r->dev->attr.max_qp_wr);
+			return -err;
+		}
+		err = ibv_modify_qp(r->qp[q], &a, verbs_transports[p->transport].init_mask);
+		if (err)
+			return fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: QP to INIT: %s",
+				r->dev->name, strerror(err));
+		r->psn[q] = fb_rng_u32(&rng) & 0xffffff;
+	}
+	return 0;
+}
+
+/* Receives stay posted for the whole session: each is posted again as soon as it completes. */
+static int post_receives(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	for (unsigned q = 0; q < r->nqp; q++) {
+		struct ibv_sge sge = {.addr = (uintptr_t)r->buf + verbs_recv_off(r, q),
+			.length = (uint32_t)r->span,
+			.lkey = r->mr->lkey};
+		struct ibv_recv_wr wr = {.wr_id = q, .sg_list = &sge, .num_sge = 1}, *bad;
+		for (int i = 0; i < p->rx_depth; i++) {
+			int err = ibv_post_recv(r->qp[q], &wr, &bad);
+			if (err)
+				return fb_fail(e, FB_EXIT_UNMEASURED, err,
+					"cannot post receive %d of %d on %s: %s", i + 1,
+					p->rx_depth, r->dev->name, strerror(err));
+		}
+	}
+	return 0;
+}
+
+int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct verbs_params *p,
+	int mem_node, struct fb_err *e)
+{
+	int rc;
+
+	memset(r, 0, sizeof *r);
+	r->dev = dev;
+	r->nqp = (unsigned)p->qps;
+	r->qp = calloc(r->nqp, sizeof *r->qp);
+	r->psn = calloc(3 * (size_t)r->nqp, sizeof *r->psn);
+	if (!r->qp || !r->psn) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %u queue pairs", r->nqp);
+		goto close;
+	}
+	r->remote_qpn = r->psn + r->nqp;
+	r->remote_psn = r->psn + 2 * (size_t)r->nqp;
+	verbs_qp_defaults(dev->driver, p, &r->qp_timeout, &r->retry, &r->rnr_retry);
+	rc = alloc_memory(r, p, mem_node, e);
+	if (rc)
+		goto close;
+	r->pd = ibv_alloc_pd(dev->ctx);
+	if (!r->pd) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, errno,
+			"cannot allocate a protection domain on %s: %s", dev->name,
+			strerror(errno));
+		goto close;
+	}
+	if ((rc = register_memory(r, p, e)) != 0 || (rc = create_cqs(r, p, e)) != 0 ||
+		(rc = create_qps(r, p, e)) != 0 || (rc = post_receives(r, p, e)) != 0)
+		goto close;
+	verbs_dev_end(dev, &r->local);
+	fb_host_name(r->local.host, sizeof r->local.host);
+	r->local.addr = (uintptr_t)r->buf;
+	r->local.length = r->buf_len;
+	r->local.credit_addr = (uintptr_t)r->buf + verbs_credit_off(r, 0);
+	r->local.rkey = r->mr->rkey;
+	r->local.nqp = r->nqp;
+	return 0;
+close:
+	verbs_rail_close(r);
+	return rc;
+}
+
+void verbs_rail_close(struct verbs_rail *r)
+{
+	for (unsigned q = 0; r->qp && q < r->nqp; q++)
+		if (r->qp[q])
+			ibv_destroy_qp(r->qp[q]);
+	if (r->rx_cq)
+		ibv_destroy_cq(r->rx_cq);
+	if (r->tx_cq)
+		ibv_destroy_cq(r->tx_cq);
+	if (r->rx_ch)
+		ibv_destroy_comp_channel(r->rx_ch);
+	if (r->tx_ch)
+		ibv_destroy_comp_channel(r->tx_ch);
+	if (r->mr)
+		ibv_dereg_mr(r->mr);
+	if (r->pd)
+		ibv_dealloc_pd(r->pd);
+	if (r->buf)
+		munmap(r->buf, r->buf_len);
+	free(r->psn);
+	free(r->qp);
+	memset(r, 0, sizeof *r);
+}
+
+/* ---- exchange and connect -------------------------------------------------------------------- */
+
+static json_t *describe(const struct verbs_rail *rails, unsigned n)
+{
+	json_t *all = json_array();
+
+	for (unsigned i = 0; all && i < n; i++) {
+		json_t *j = verbs_end_to_json(&rails[i].local), *qps = json_array();
+		for (unsigned q = 0; q < rails[i].nqp; q++)
+			json_array_append_new(qps, json_pack("[i,i]", (int)rails[i].qp[q]->qp_num,
+							   (int)rails[i].psn[q]));
+		json_object_set_new(j, "qps", qps);
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
+static int read_qps(struct verbs_rail *r, const json_t *j, struct fb_err *e)
+{
+	const json_t *qps = json_object_get(j, "qps");
+
+	if (json_array_size(qps) != r->nqp || r->remote.nqp != r->nqp ||
+		r->remote.length != r->buf_len)
+		return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+			"the peer has %zu queue pairs and %llu bytes, we have %u and %zu",
+			json_array_size(qps), (unsigned long long)r->remote.length, r->nqp,
+			r->buf_len);
+	for (unsigned q = 0; q < r->nqp; q++) {
+		const json_t *one = json_array_get(qps, q);
+		json_int_t qpn = json_integer_value(json_array_get(one, 0));
+		json_int_t psn = json_integer_value(json_array_get(one, 1));
+		if (json_array_size(one) != 2 || qpn < 0 || qpn > 0xffffff || psn < 0 ||
+			psn > 0xffffff)
+			return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+				"the peer's queue pair %u has no valid number", q);
+		r->remote_qpn[q] = (uint32_t)qpn;
+		r->remote_psn[q] = (uint32_t)psn;
+	}
+	return 0;
+}
+
+static int connect_qp(struct verbs_rail *r, unsigned q, const struct verbs_params *p,
+	const struct ibv_ah_attr *ah, struct fb_err *e)
+{
+	const struct verbs_transport_info *t = &verbs_transports[p->transport];
+	int own = r->dev->attr.max_qp_init_rd_atom;
+	unsigned reads = own > 0 && (unsigned)own < r->remote.max_rd_atomic
+				 ? (unsigned)own
+				 : r->remote.max_rd_atomic;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+		.path_mtu = (enum ibv_mtu)verbs_mtu_enum(r->path_mtu),
+		.dest_qp_num = r->remote_qpn[q],
+		.rq_psn = r->remote_psn[q],
+		.max_dest_rd_atomic = (uint8_t)r->local.max_rd_atomic,
+		.min_rnr_timer = 12, /* 0.64 ms; smaller ones cause RNR storms on rxe */
+		.ah_attr = *ah};
+	int err = ibv_modify_qp(r->qp[q], &a, t->rtr_mask);
+
+	if (err) {
+		fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: QP to RTR, towards %s on %s: %s",
+			r->dev->name, r->remote.device, r->remote.host, strerror(err));
+		fb_hint(e,
+			err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH
+				? "the peer's GID has no route or does not answer ARP: ping its address from "
+				  "this netdev"
+				: "compare GID, MTU and P_Key with the device's limits; look at dmesg");
+		return -err;
+	}
+	memset(&a, 0, sizeof a);
+	a.qp_state = IBV_QPS_RTS;
+	a.timeout = (uint8_t)r->qp_timeout;
+	a.retry_cnt = (uint8_t)r->retry;
+	a.rnr_retry = (uint8_t)r->rnr_retry;
+	a.sq_psn = r->psn[q];
+	a.max_rd_atomic = (uint8_t)(reads ? reads : 1);
+	err = ibv_modify_qp(r->qp[q], &a, t->rts_mask);
+	return err ? fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: QP to RTS: %s", r->dev->name,
+			     strerror(err))
+		   : 0;
+}
+
+static int connect_rail(
+	struct verbs_rail *r, const json_t *theirs, const struct verbs_params *p, struct fb_err *e)
+{
+	struct verbs_path_want want = {.sl = (unsigned)p->sl,
+		.traffic_class = (unsigned)p->traffic_class,
+		.flow_label = (unsigned)p->flow_label,
+		.hop_limit = (unsigned)p->hop_limit};
+	struct ibv_ah_attr ah;
+	int rc = verbs_end_from_json(&r->remote, theirs, e);
+
+	if (rc == 0)
+		rc = verbs_ends_fit(&r->local, &r->remote, (unsigned)p->mtu, e);
+	if (rc < 0)
+		return rc;
+	r->path_mtu = (unsigned)rc;
+	rc = read_qps(r, theirs, e);
+	if (rc == 0)
+		rc = verbs_path(&r->local, &r->remote, &want, &ah, e);
+	for (unsigned q = 0; rc == 0 && q < r->nqp; q++)
+		rc = connect_qp(r, q, p, &ah, e);
+	return rc;
+}
+
+int verbs_connect(struct verbs_rail *rails, unsigned n, const struct verbs_params *p,
+	struct fb_oob *o, uint64_t deadline, struct fb_err *e)
+{
+	json_t *mine = describe(rails, n), *all = NULL;
+	const json_t *theirs;
+	int rc;
+
+	if (!mine)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the exchange");
+	rc = fb_oob_gather_json(o, mine, &all, deadline, e);
+	json_decref(mine);
+	if (rc == 0)
+		rc = fb_oob_bcast_json(o, &all, deadline, e);
+	if (rc) {
+		json_decref(all);
+		return rc;
+	}
+	theirs = json_array_get(all, fb_oob_rank(o) == 0 ? 1 : 0);
+	if (json_array_size(theirs) != n) {
+		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO, "%u rails here, %zu at the peer", n,
+			json_array_size(theirs));
+		fb_hint(e,
+			"name the same number of devices at both ends with --device and --peer-device");
+	}
+	for (unsigned i = 0; e->code == 0 && i < n; i++)
+		rc = connect_rail(&rails[i], json_array_get(theirs, i), p, e);
+	json_decref(all);
+	(void)rc;
+	/* Collective, and therefore a barrier too: both ends are in RTS, or both know why not. */
+	return fb_oob_agree(o, e, deadline);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rail ready to run: protection domain, registered memory, completion queues and queue pairs of
+ * one device, and their connection to the peer's. What differs between transports comes from the
+ * table in ops.h.
+ *
+ * Memory of a rail, the same layout at both ends (so that one base address is enough):
+ *   send areas, one span for each QP | receive areas, one span for each QP |
+ *   credits the peer writes, 8 bytes for each QP | credits we write from, 8 bytes for each QP
+ */
+#ifndef VERBS_CONN_H
+#define VERBS_CONN_H
+
+#include <infiniband/verbs.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/core/err.h"
+#include "bench/oob/oob.h"
+#include "verbs/addr.h"
+#include "verbs/dev.h"
+#include "verbs/params.h"
+
+/** Send queue slots beyond --depth, for credit writes. */
+#define VERBS_CREDIT_SLOTS 8
+
+struct verbs_rail {
+	struct verbs_dev *dev; /**< borrowed */
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_comp_channel *tx_ch, *rx_ch; /**< only with events */
+	struct ibv_cq *tx_cq, *rx_cq;
+	struct ibv_qp **qp;
+	unsigned nqp;
+	uint32_t *psn;
+	uint8_t *buf;
+	size_t buf_len;
+	size_t span;  /**< bytes of one QP's send or receive area */
+	int mem_node; /**< NUMA node of the memory; -1: where the system put it */
+	struct verbs_end local, remote;
+	uint32_t *remote_qpn, *remote_psn;
+	unsigned inline_cap;                   /**< bytes a send may carry inline */
+	unsigned path_mtu;                     /**< bytes */
+	unsigned qp_timeout, retry, rnr_retry; /**< in effect */
+};
+
+static inline size_t verbs_send_off(const struct verbs_rail *r, unsigned q)
+{
+	return (size_t)q * r->span;
+}
+static inline size_t verbs_recv_off(const struct verbs_rail *r, unsigned q)
+{
+	return ((size_t)r->nqp + q) * r->span;
+}
+static inline size_t verbs_credit_off(const struct verbs_rail *r, unsigned q)
+{
+	return 2 * (size_t)r->nqp * r->span + q * sizeof(uint64_t);
+}
+static inline size_t verbs_credit_src_off(const struct verbs_rail *r, unsigned q)
+{
+	return 2 * (size_t)r->nqp * r->span + ((size_t)r->nqp + q) * sizeof(uint64_t);
+}
+
+/**
+ * Everything local: memory on `mem_node` (-1: anywhere) registered, queues and QPs in INIT,
+ * receives posted. @return 0; -ENOMEM with RLIMIT_MEMLOCK and its remedy; -EINVAL for what the
+ * device refuses, with its limits
+ */
+int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct verbs_params *p,
+	int mem_node, struct fb_err *e) FB_MUST_CHECK;
+/** Safe on a zeroed or half-opened rail. */
+void verbs_rail_close(struct verbs_rail *r);
+
+/**
+ * Exchange descriptions with the peer, compare them, and bring every QP of every rail to RTS.
+ * Collective over the two ranks of o; ends with a barrier, after which packets may flow.
+ * @return 0, -EPROTO with both values of what differs, an oob error
+ */
+int verbs_connect(struct verbs_rail *rails, unsigned n, const struct verbs_params *p,
+	struct fb_oob *o, uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
+
+/** Ack timeout, retries and RNR retries in effect for a driver. Exposed for tests. */
+void verbs_qp_defaults(const char *driver, const struct verbs_params *p, unsigned *timeout,
+	unsigned *retry, unsigned *rnr_retry);
+
+/** Fill and verify the pattern of a message: depends on the sender's rank, the QP and the offset.
+ * @return 0, or the 1-based offset of the first wrong byte */
+void verbs_pattern_fill(uint8_t *p, size_t len, unsigned rank, unsigned q);
+size_t verbs_pattern_check(const uint8_t *p, size_t len, unsigned rank, unsigned q);
+
+#endif

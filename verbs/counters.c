@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Counters by driver. Names: the kernel's drivers/infiniband (hw/mlx5/counters.c, hw/bnxt_re/
+ * hw_counters.c, hw/irdma/verbs.c, hw/efa/efa_verbs.c, sw/rxe/rxe_hw_counters.c).
+ */
+#include "verbs/counters.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/core/json.h"
+
+const char *const verbs_class_names[VERBS_NUM_CLASSES] = {"loss_seen", "nak", "timeout", "rnr",
+	"ecn", "cnp_sent", "cnp_handled", "cnp_ignored", "icrc", "retry_exhausted"};
+
+static const struct {
+	const char *driver, *counter;
+	enum verbs_counter_class class;
+} map[] = {
+	/* rxe: out_of_seq_request counts a gap once, completer_retry_err timeouts and NAK retries.
+	 */
+	{"rxe", "out_of_seq_request", VERBS_LOSS_SEEN},
+	{"rxe", "rcvd_seq_err", VERBS_NAK},
+	{"rxe", "completer_retry_err", VERBS_TIMEOUT},
+	{"rxe", "rcvd_rnr_err", VERBS_RNR},
+	{"rxe", "send_rnr_err", VERBS_RNR},
+	{"rxe", "retry_exceeded_err", VERBS_RETRY_EXHAUSTED},
+	{"rxe", "retry_rnr_exceeded_err", VERBS_RETRY_EXHAUSTED},
+	{"mlx5", "out_of_sequence", VERBS_LOSS_SEEN},
+	{"mlx5", "implied_nak_seq_err", VERBS_LOSS_SEEN},
+	{"mlx5", "packet_seq_err", VERBS_NAK},
+	{"mlx5", "local_ack_timeout_err", VERBS_TIMEOUT},
+	{"mlx5", "roce_adp_retrans_to", VERBS_TIMEOUT},
+	{"mlx5", "rnr_nak_retry_err", VERBS_RNR},
+	{"mlx5", "out_of_buffer", VERBS_RNR},
+	{"mlx5", "np_ecn_marked_roce_packets", VERBS_ECN},
+	{"mlx5", "np_cnp_sent", VERBS_CNP_SENT},
+	{"mlx5", "rp_cnp_handled", VERBS_CNP_HANDLED},
+	{"mlx5", "rp_cnp_ignored", VERBS_CNP_IGNORED},
+	{"mlx5", "rx_icrc_encapsulated", VERBS_ICRC},
+	{"mlx5", "req_transport_retries_exceeded", VERBS_RETRY_EXHAUSTED},
+	{"mlx5", "req_rnr_retries_exceeded", VERBS_RETRY_EXHAUSTED},
+	{"bnxt_re", "oos_drop_count", VERBS_LOSS_SEEN},
+	{"bnxt_re", "missing_resp", VERBS_LOSS_SEEN},
+	{"bnxt_re", "seq_err_naks_rcvd", VERBS_NAK},
+	{"bnxt_re", "to_retransmits", VERBS_TIMEOUT},
+	{"bnxt_re", "rnr_naks_rcvd", VERBS_RNR},
+	{"bnxt_re", "rx_out_of_buffer", VERBS_RNR},
+	{"bnxt_re", "max_retry_exceeded", VERBS_RETRY_EXHAUSTED},
+	{"irdma", "RxECNMrkd", VERBS_ECN},
+	{"irdma", "cnpSent", VERBS_CNP_SENT},
+	{"irdma", "cnpHandled", VERBS_CNP_HANDLED},
+	{"irdma", "cnpIgnored", VERBS_CNP_IGNORED},
+	{"efa", "rx_drops", VERBS_LOSS_SEEN},
+};
+#define MAP_SIZE (sizeof map / sizeof map[0])
+
+int verbs_counter_class(const char *driver, const char *counter)
+{
+	for (size_t i = 0; i < MAP_SIZE; i++)
+		if (!strcmp(map[i].driver, driver) && !strcmp(map[i].counter, counter))
+			return (int)map[i].class;
+	return -1;
+}
+
+bool verbs_counter_driver_known(const char *driver)
+{
+	for (size_t i = 0; i < MAP_SIZE; i++)
+		if (!strcmp(map[i].driver, driver))
+			return true;
+	return false;
+}
+
+static void read_folder(const struct fb_sysroot *r, const char *device, unsigned port,
+	const char *folder, json_t *into)
+{
+	char path[256];
+	char **names;
+	int n;
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/ports/%u/%s", device, port, folder);
+	n = fb_sysroot_list(r, path, &names);
+	if (n < 0)
+		return;
+	for (int i = 0; i < n; i++) {
+		int64_t v;
+		if (strcmp(names[i], "lifespan") != 0 &&
+			fb_sysroot_read_i64(r, &v, "%s/%s", path, names[i]) == 0)
+			fb_json_set_int(into, names[i], v);
+	}
+	fb_sysroot_names_free(names);
+}
+
+json_t *verbs_counters_read(const struct fb_sysroot *r, const char *device, unsigned port)
+{
+	json_t *j = json_object();
+
+	if (j) {
+		read_folder(r, device, port, "hw_counters", j);
+		read_folder(r, device, port, "counters", j);
+	}
+	return j;
+}
+
+void verbs_counters_settle(const struct fb_sysroot *r, const char *device, unsigned port)
+{
+	int64_t ms;
+	struct timespec t;
+
+	if (fb_sysroot_read_i64(r, &ms, "/sys/class/infiniband/%s/ports/%u/hw_counters/lifespan",
+		    device, port) != 0)
+		return;
+	if (ms < 0 || ms > 10000)
+		ms = 10;
+	ms += 1; /* jiffies round down */
+	t.tv_sec = ms / 1000;
+	t.tv_nsec = ms % 1000 * 1000000;
+	nanosleep(&t, NULL);
+}
+
+void verbs_counters_classify(const char *driver, const json_t *before, const json_t *after,
+	int64_t grown[VERBS_NUM_CLASSES])
+{
+	for (int c = 0; c < VERBS_NUM_CLASSES; c++)
+		grown[c] = -1;
+	for (size_t i = 0; i < MAP_SIZE; i++) {
+		const json_t *b, *a;
+		int64_t d;
+		if (strcmp(map[i].driver, driver) != 0)
+			continue;
+		b = json_object_get(before, map[i].counter);
+		a = json_object_get(after, map[i].counter);
+		if (!b || !a)
+			continue;
+		d = json_integer_value(a) - json_integer_value(b);
+		if (d < 0)
+			continue;
+		grown[map[i].class] = (grown[map[i].class] < 0 ? 0 : grown[map[i].class]) + d;
+	}
+}
+
+const char *verbs_loss_text(const int64_t grown[VERBS_NUM_CLASSES], char *buf, size_t len)
+{
+	static const struct {
+		enum verbs_counter_class class;
+		const char *text;
+	} telling[] = {{VERBS_LOSS_SEEN, "sequence gaps (lost or reordered)"},
+		{VERBS_NAK, "retransmissions asked for"}, {VERBS_TIMEOUT, "timeouts or retries"},
+		{VERBS_ICRC, "corrupted packets"}, {VERBS_RETRY_EXHAUSTED, "connections given up"}};
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < sizeof telling / sizeof telling[0] && at < len; i++)
+		if (grown[telling[i].class] > 0)
+			at += (size_t)snprintf(buf + at, len - at, "%s%s %lld", at ? ", " : "",
+				telling[i].text, (long long)grown[telling[i].class]);
+	return buf;
+}

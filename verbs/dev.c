@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Opening RDMA devices. Each way it can fail ends with what there is and what helps. GID tables are
+ * read whole by ibv_query_gid_table(); an index is used only when a person gave it.
+ */
+#include "verbs/dev.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "bench/core/json.h"
+#include "bench/core/sysroot.h"
+#include "bench/core/units.h"
+
+#include "version.h"
+
+/* Vendor ids that the kernel's software devices report: rxe_param.h, siw.h. */
+#define VENDOR_RXE 0xffffffu
+#define VENDOR_SIW 0x626d74u
+
+#define GID_TABLE_MAX 1024
+
+static const struct fb_sysroot live = {NULL};
+
+const char *verbs_port_state(enum ibv_port_state s)
+{
+	static const char *const names[] = {
+		"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
+
+	return (unsigned)s < sizeof names / sizeof names[0] ? names[s] : "unknown";
+}
+
+void verbs_driver_name(unsigned vendor_id, const char *module, char *buf, size_t len)
+{
+	size_t n;
+
+	if (!module || !*module) {
+		snprintf(buf, len, "%s",
+			vendor_id == VENDOR_RXE   ? "rxe"
+			: vendor_id == VENDOR_SIW ? "siw"
+						  : "unknown");
+		return;
+	}
+	snprintf(buf, len, "%s", module);
+	n = strlen(buf);
+	if (n > 5 && !strcmp(buf + n - 5, "_core"))
+		buf[n - 5] = '\0';
+	else if (!strcmp(buf, "bnxt_en"))
+		snprintf(buf, len, "bnxt_re");
+	else if (!strcmp(buf, "ice") || !strcmp(buf, "i40e"))
+		snprintf(buf, len, "irdma");
+}
+
+double verbs_parse_rate_file(const char *text)
+{
+	char *end;
+	double gb = strtod(text, &end);
+
+	if (end == text || gb <= 0 || strncmp(end, " Gb/sec", 7) != 0)
+		return 0;
+	return gb * 1e9 / 8;
+}
+
+const char *verbs_device_names(char *buf, size_t len)
+{
+	int n = 0;
+	size_t at = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	buf[0] = '\0';
+	for (int i = 0; list && i < n && at < len; i++)
+		at += (size_t)snprintf(
+			buf + at, len - at, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
+	if (list)
+		ibv_free_device_list(list);
+	if (!buf[0])
+		snprintf(buf, len, "none");
+	return buf;
+}
+
+int verbs_any_device(struct fb_err *why)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	if (n > 0)
+		return 0;
+	fb_fail(why, FB_EXIT_SKIP, ENODEV, "this host has no RDMA device%s",
+		fb_sysroot_exists(&live, "/sys/class/infiniband")
+			? ""
+			: " (the kernel has no ib_core loaded)");
+	fb_hint(why,
+		"Soft-RoCE on any Ethernet device, as root: modprobe rdma_rxe && rdma link add rxe0 type rxe "
+		"netdev eth0; or the lab, as an ordinary user: scripts/lab/lab");
+	return -ENODEV;
+}
+
+/* ---- one device ------------------------------------------------------------------------------ */
+
+static void read_driver(struct verbs_dev *d)
+{
+	char path[128], target[512];
+	const char *module = NULL;
+
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/driver", d->name);
+	if (fb_sysroot_realpath(&live, path, target, sizeof target) == 0) {
+		module = strrchr(target, '/');
+		module = module ? module + 1 : NULL;
+	}
+	verbs_driver_name(d->attr.vendor_id, module, d->driver, sizeof d->driver);
+	d->software = !strcmp(d->driver, "rxe") || !strcmp(d->driver, "siw");
+}
+
+static void read_place(struct verbs_dev *d)
+{
+	int64_t node = -1;
+	char name[IF_NAMESIZE];
+
+	if (d->gid.ifindex && if_indextoname(d->gid.ifindex, name))
+		snprintf(d->netdev, sizeof d->netdev, "%s", name);
+	if (fb_sysroot_read_i64(
+		    &live, &node, "/sys/class/infiniband/%s/device/numa_node", d->name) &&
+		d->netdev[0] &&
+		fb_sysroot_read_i64(&live, &node, "/sys/class/net/%s/device/numa_node", d->netdev))
+		node = -1;
+	d->numa_node = node < 0 ? -1 : (int)node;
+	if (fb_sysroot_readf(&live, d->line_rate_s, sizeof d->line_rate_s,
+		    "/sys/class/infiniband/%s/ports/%u/rate", d->name, d->port) < 0)
+		d->line_rate_s[0] = '\0';
+	/* A software device reports a constant, whatever carries it. */
+	d->line_rate = d->software ? 0 : verbs_parse_rate_file(d->line_rate_s);
+}
+
+static int find_port(struct verbs_dev *d, unsigned want, bool must, struct fb_err *e)
+{
+	unsigned last = d->attr.phys_port_cnt;
+	struct ibv_port_attr seen = {0};
+	unsigned seen_port = want ? want : 1;
+
+	if (want > last) {
+		fb_fail_usage(e, "--ib-port %u: %s has %u port(s)", want, d->name, last);
+		return -EINVAL;
+	}
+	for (unsigned p = want ? want : 1; p <= (want ? want : last); p++) {
+		struct ibv_port_attr a;
+		if (ibv_query_port(d->ctx, (uint8_t)p, &a) != 0)
+			continue;
+		if (a.state == IBV_PORT_ACTIVE) {
+			d->port = p;
+			d->port_attr = a;
+			return 0;
+		}
+		if (p == seen_port)
+			seen = a;
+	}
+	if (must) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENETDOWN, "%s port %u is %s, not ACTIVE", d->name,
+			seen_port, verbs_port_state(seen.state));
+		fb_hint(e,
+			seen.link_layer == IBV_LINK_LAYER_INFINIBAND && seen.state == IBV_PORT_INIT
+				? "no subnet manager has configured it: look with sminfo, start opensm"
+				: "bring its link up: ip link set DEV up; look at the cable and at ibv_devinfo");
+	}
+	return -ENETDOWN;
+}
+
+static void list_gids(const struct verbs_gid *v, unsigned n, char *buf, size_t len)
+{
+	size_t at = 0;
+	char s[INET6_ADDRSTRLEN];
+
+	snprintf(buf, len, "none");
+	for (unsigned i = 0; i < n && i < 8 && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%u: %s (%s)", i ? ", " : "",
+			v[i].index, verbs_gid_str(&v[i].raw, s, sizeof s),
+			verbs_gid_type_names[v[i].type]);
+}
+
+static int find_gid(struct verbs_dev *d, const struct verbs_gid_want *want, struct fb_err *e)
+{
+	struct ibv_gid_entry *t = calloc(GID_TABLE_MAX, sizeof *t);
+	struct verbs_gid *v = calloc(GID_TABLE_MAX, sizeof *v);
+	bool ib = d->port_attr.link_layer == IBV_LINK_LAYER_INFINIBAND;
+	unsigned n = 0;
+	ssize_t got;
+	int pick, rc = -ENOMEM;
+
+	if (!t || !v) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the GID table of %s",
+			d->name);
+		goto out;
+	}
+	got = ibv_query_gid_table(d->ctx, t, GID_TABLE_MAX, 0);
+	if (got < 0) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, (int)-got,
+			"cannot read the GID table of %s: %s", d->name, strerror((int)-got));
+		goto out;
+	}
+	for (ssize_t i = 0; i < got; i++) {
+		if (t[i].port_num != d->port)
+			continue;
+		v[n].raw = t[i].gid;
+		v[n].index = t[i].gid_index;
+		v[n].ifindex = t[i].ndev_ifindex;
+		v[n].type = (enum verbs_gid_type)t[i].gid_type;
+		v[n].family = verbs_gid_family_of(&t[i].gid, ib);
+		n++;
+	}
+	pick = verbs_gid_choose(v, n, want);
+	if (pick < 0) {
+		char all[400];
+		list_gids(v, n, all, sizeof all);
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, EADDRNOTAVAIL,
+			"%s port %u has no GID as asked for (index %s, type %s, family %s); it has %s",
+			d->name, d->port, want->index < 0 ? "any" : "as given",
+			want->type < 0 ? "any" : verbs_gid_type_names[want->type],
+			want->family < 0 ? "any" : verbs_gid_family_names[want->family], all);
+		fb_hint(e,
+			"give its netdev an address (ip addr add), or choose with --gid-index or "
+			"--gid-type");
+		goto out;
+	}
+	d->gid = v[pick];
+	rc = 0;
+out:
+	free(v);
+	free(t);
+	return rc;
+}
+
+static int open_one(struct verbs_dev *d, struct ibv_device *dev, const struct verbs_dev_want *want,
+	bool must, struct fb_err *e)
+{
+	uint16_t pkey;
+	int rc;
+
+	memset(d, 0, sizeof *d);
+	snprintf(d->name, sizeof d->name, "%s", ibv_get_device_name(dev));
+	errno = 0;
+	d->ctx = ibv_open_device(dev);
+	if (!d->ctx) {
+		int err = errno ? errno : EIO;
+		fb_fail(e, FB_EXIT_UNMEASURED, err, "cannot open %s: %s", d->name, strerror(err));
+		fb_hint(e,
+			err == EACCES || err == EPERM
+				? "look at the permissions of /dev/infiniband/uverbs*; containers need the "
+				  "device passed in"
+				: "modprobe ib_uverbs; look at dmesg");
+		return -err;
+	}
+	if (ibv_query_device(d->ctx, &d->attr) != 0) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot query %s: %s", d->name,
+			strerror(errno));
+		goto close;
+	}
+	rc = find_port(d, want->port, must, e);
+	if (rc)
+		goto close;
+	rc = find_gid(d, &want->gid, e);
+	if (rc)
+		goto close;
+	if (ibv_query_pkey(d->ctx, (uint8_t)d->port, (int)want->pkey_index, &pkey) != 0) {
+		rc = fb_fail_usage(e, "--pkey-index %u: %s port %u has no such P_Key",
+			want->pkey_index, d->name, d->port);
+		goto close;
+	}
+	d->pkey = ntohs(pkey);
+	read_driver(d);
+	read_place(d);
+	return 0;
+close:
+	ibv_close_device(d->ctx);
+	d->ctx = NULL;
+	return rc;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+static int open_named(struct verbs_node *n, struct ibv_device **list, int count, const char *name,
+	size_t len, const struct verbs_dev_want *want, struct fb_err *e)
+{
+	char names[512];
+
+	if (n->n == VERBS_MAX_RAILS)
+		return fb_fail_usage(e, "--device: more than %d devices", VERBS_MAX_RAILS);
+	for (unsigned i = 0; i < n->n; i++)
+		if (strlen(n->dev[i].name) == len && !strncmp(n->dev[i].name, name, len))
+			return fb_fail_usage(e, "--device names %.*s twice", (int)len, name);
+	for (int i = 0; i < count; i++) {
+		const char *have = ibv_get_device_name(list[i]);
+		int rc;
+		if (strlen(have) != len || strncmp(have, name, len) != 0)
+			continue;
+		rc = open_one(&n->dev[n->n], list[i], want, true, e);
+		if (rc == 0)
+			n->n++;
+		return rc;
+	}
+	fb_fail(e, FB_EXIT_USAGE, ENOENT,
+		"there is no RDMA device '%.*s' on this host; there are: %s", (int)len, name,
+		verbs_device_names(names, sizeof names));
+	fb_hint(e, "choose one of them with --device, or leave it out for the first ACTIVE one");
+	return -ENOENT;
+}
+
+static int open_active(struct verbs_node *n, struct ibv_device **list, int count, bool all,
+	const struct verbs_dev_want *want, struct fb_err *e)
+{
+	char names[512];
+	struct fb_err last = {0};
+
+	for (int i = 0; i < count && n->n < VERBS_MAX_RAILS && (all || n->n == 0); i++) {
+		struct fb_err one = {0};
+		int rc = open_one(&n->dev[n->n], list[i], want, true, &one);
+		if (rc == 0)
+			n->n++;
+		else if (rc == -ENETDOWN && last.code == 0)
+			last = one;
+		else if (rc != -ENETDOWN)
+			last = one;
+	}
+	if (n->n > 0)
+		return 0;
+	if (last.code) {
+		fb_fail(e, last.exit, last.code, "no usable RDMA device (there are: %s): %s",
+			verbs_device_names(names, sizeof names), last.msg);
+		fb_hint(e, "%s", last.hint);
+	} else {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENODEV, "no usable RDMA device");
+	}
+	return e ? e->code : -ENODEV;
+}
+
+int verbs_node_open(struct verbs_node *n, const struct verbs_dev_want *want, struct fb_err *e)
+{
+	int count = 0, rc;
+	struct ibv_device **list;
+
+	n->n = 0;
+	rc = verbs_any_device(e);
+	if (rc)
+		return rc;
+	list = ibv_get_device_list(&count);
+	if (!list)
+		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot list RDMA devices: %s",
+			strerror(errno));
+	if (!want->device || !*want->device || !strcmp(want->device, "all")) {
+		rc = open_active(n, list, count, want->device && *want->device, want, e);
+	} else {
+		const char *p = want->device;
+		do {
+			size_t len = strcspn(p, ",");
+			rc = open_named(n, list, count, p, len, want, e);
+			p += len;
+		} while (rc == 0 && *p++ == ',');
+	}
+	ibv_free_device_list(list);
+	if (rc)
+		verbs_node_close(n);
+	return rc;
+}
+
+void verbs_node_close(struct verbs_node *n)
+{
+	for (unsigned i = 0; i < n->n; i++)
+		if (n->dev[i].ctx)
+			ibv_close_device(n->dev[i].ctx);
+	n->n = 0;
+}
+
+json_t *verbs_dev_facts(const struct verbs_dev *d)
+{
+	json_t *j = json_object();
+	char gid[INET6_ADDRSTRLEN];
+
+	if (!j)
+		return NULL;
+	fb_json_set_str(j, "device", d->name);
+	fb_json_set_int(j, "port", d->port);
+	fb_json_set_str(j, "driver", d->driver);
+	fb_json_set_str(j, "fw", d->attr.fw_ver);
+	fb_json_set_str(j, "link_layer",
+		d->port_attr.link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet");
+	fb_json_set_int(j, "gid_index", d->gid.index);
+	fb_json_set_str(j, "gid_type", verbs_gid_type_names[d->gid.type]);
+	fb_json_set_str(j, "gid_family", verbs_gid_family_names[d->gid.family]);
+	fb_json_set_str(j, "gid", verbs_gid_str(&d->gid.raw, gid, sizeof gid));
+	fb_json_set_int(j, "active_mtu", verbs_mtu_bytes(d->port_attr.active_mtu));
+	if (d->netdev[0])
+		fb_json_set_str(j, "netdev", d->netdev);
+	if (d->numa_node >= 0)
+		fb_json_set_int(j, "numa_node", d->numa_node);
+	if (d->line_rate_s[0] && !d->software)
+		fb_json_set_str(j, "rate", d->line_rate_s);
+	return j;
+}
+
+void verbs_dev_end(const struct verbs_dev *d, struct verbs_end *x)
+{
+	memset(x, 0, sizeof *x);
+	snprintf(x->device, sizeof x->device, "%s", d->name);
+	snprintf(x->driver, sizeof x->driver, "%s", d->driver);
+	snprintf(x->fw, sizeof x->fw, "%s", d->attr.fw_ver);
+	snprintf(x->program, sizeof x->program, "%s", FB_VERSION);
+	x->port = d->port;
+	x->link_layer = d->port_attr.link_layer == IBV_LINK_LAYER_INFINIBAND
+				? IBV_LINK_LAYER_INFINIBAND
+				: IBV_LINK_LAYER_ETHERNET;
+	x->mtu = verbs_mtu_bytes(d->port_attr.active_mtu);
+	x->lid = d->port_attr.lid;
+	x->lmc = d->port_attr.lmc;
+	x->sm_sl = d->port_attr.sm_sl;
+	x->pkey = d->pkey;
+	x->gid = d->gid.raw;
+	x->gid_index = d->gid.index;
+	x->gid_type = d->gid.type;
+	x->gid_family = d->gid.family;
+	x->grh_required = (d->port_attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
+	x->max_rd_atomic = (unsigned)(d->attr.max_qp_rd_atom > 0 ? d->attr.max_qp_rd_atom : 1);
+	if (x->max_rd_atomic > 128)
+		x->max_rd_atomic = 128;
+}
+
+/* ---- locked memory --------------------------------------------------------------------------- */
+
+static bool may_lock_anything(void)
+{
+	char text[4096];
+	const char *p;
+	unsigned long long caps;
+
+	if (fb_sysroot_read(&live, "/proc/self/status", text, sizeof text) < 0)
+		return false;
+	p = strstr(text, "\nCapEff:");
+	if (!p)
+		return false;
+	caps = strtoull(p + 8, NULL, 16);
+	return caps >> 14 & 1; /* CAP_IPC_LOCK, linux/capability.h */
+}
+
+int verbs_memlock_check(uint64_t bytes, struct fb_err *e)
+{
+	struct rlimit r;
+	char have[32], need[32];
+
+	if (getrlimit(RLIMIT_MEMLOCK, &r) != 0 || r.rlim_cur == RLIM_INFINITY ||
+		(uint64_t)r.rlim_cur >= bytes || may_lock_anything())
+		return 0;
+	fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
+		"locked memory is limited to %s (RLIMIT_MEMLOCK) and %s must be registered with the device",
+		fb_fmt_size(r.rlim_cur, have, sizeof have), fb_fmt_size(bytes, need, sizeof need));
+	fb_hint(e,
+		"raise it: ulimit -l unlimited in the shell that starts this; for good, '* - memlock "
+		"unlimited' in /etc/security/limits.d/rdma.conf, LimitMEMLOCK=infinity for a service");
+	return -ENOMEM;
+}

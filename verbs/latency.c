@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * verbs.latency: ping-pong by send or write, or single reads. One thread a rail, one message in
+ * flight ("idle, closed loop"). The loops are in loops_lat.c.
+ */
+#include "verbs/benches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/state.h"
+
+struct lat_rail {
+	struct verbs_lat l;
+	uint64_t *ns; /**< samples of a rail that is not the only one */
+	size_t cap, n;
+};
+struct lat_own {
+	struct lat_rail rail[VERBS_MAX_RAILS];
+	verbs_lat_loop loop;
+	uint64_t iters;
+	struct fb_sink *sink;
+	bool many;
+};
+
+static void set_requests(
+	struct verbs_state *s, struct lat_rail *lr, unsigned i, enum verbs_op op, uint64_t size)
+{
+	struct verbs_rail *r = &s->rail[i];
+	struct verbs_lat *l = &lr->l;
+	uintptr_t base = (uintptr_t)r->buf;
+	bool fetch = verbs_ops[op].fetches;
+
+	memset(l, 0, sizeof *l);
+	l->qp = r->qp[0];
+	l->tx = (struct verbs_cq){.cq = r->tx_cq, .ch = r->tx_ch};
+	l->rx = (struct verbs_cq){.cq = r->rx_cq, .ch = r->rx_ch};
+	l->sge = (struct ibv_sge){
+		.addr = base + (fetch ? verbs_recv_off(r, 0) : verbs_send_off(r, 0)),
+		.length = (uint32_t)size,
+		.lkey = r->mr->lkey};
+	l->wr = (struct ibv_send_wr){
+		.sg_list = &l->sge, .num_sge = size ? 1 : 0, .opcode = verbs_ops[op].opcode};
+	l->wr.wr.rdma.rkey = r->remote.rkey;
+	l->wr.wr.rdma.remote_addr =
+		r->remote.addr + (fetch ? verbs_send_off(r, 0) : verbs_recv_off(r, 0));
+	l->rsge = (struct ibv_sge){.addr = base + verbs_recv_off(r, 0),
+		.length = (uint32_t)r->span,
+		.lkey = r->mr->lkey};
+	l->rwr = (struct ibv_recv_wr){.sg_list = &l->rsge, .num_sge = 1};
+	if (size && size <= r->inline_cap && verbs_ops[op].inlines)
+		l->flags = IBV_SEND_INLINE;
+	if (size) {
+		l->recv_last = r->buf + verbs_recv_off(r, 0) + size - 1;
+		l->send_last = r->buf + verbs_send_off(r, 0) + size - 1;
+	}
+	l->what = s->what;
+}
+
+static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
+{
+	struct verbs_state *s = st;
+	struct lat_own *own = s->own;
+	enum verbs_op op = verbs_point_op(p);
+	unsigned first, count = verbs_point_rails(s, p, &first);
+
+	(void)e;
+	verbs_state_prepare(s, p);
+	own->loop = verbs_lat_choose(op, s->job->p.events, s->rank == 0);
+	own->many = count > 1;
+	for (unsigned i = first; i < first + count; i++)
+		set_requests(s, &own->rail[i], i, op, p->size);
+	return 0;
+}
+
+static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, void *arg)
+{
+	struct lat_own *own = arg;
+	struct lat_rail *lr = &own->rail[rail];
+	struct fb_sink mine = {.ns = lr->ns, .cap = lr->cap};
+	struct fb_sink *sink = own->many ? &mine : own->sink;
+	int rc;
+
+	lr->l.wait = *w;
+	rc = own->loop(&lr->l, own->iters, sink);
+	verbs_cq_ack(&lr->l.tx);
+	verbs_cq_ack(&lr->l.rx);
+	lr->n = sink->n;
+	(void)s;
+	return rc;
+}
+
+static int grow(
+	struct lat_own *own, unsigned first, unsigned count, uint64_t iters, struct fb_err *e)
+{
+	for (unsigned i = first; i < first + count; i++) {
+		struct lat_rail *lr = &own->rail[i];
+		if (lr->cap < iters) {
+			uint64_t *more = realloc(lr->ns, iters * sizeof *more);
+			if (!more)
+				return fb_fail(
+					e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for samples");
+			memset(more, 0, iters * sizeof *more); /* no page fault in the timed loop */
+			lr->ns = more;
+			lr->cap = iters;
+		}
+	}
+	return 0;
+}
+
+static int measure(
+	void *st, const struct fb_point *p, uint64_t iters, struct fb_sink *sink, struct fb_err *e)
+{
+	struct verbs_state *s = st;
+	struct lat_own *own = s->own;
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	int rc;
+
+	if (!own->loop)
+		return 0; /* the target of a read has nothing to do */
+	own->iters = iters;
+	own->sink = sink;
+	if (own->many && s->rank == 0 && (rc = grow(own, first, count, iters, e)) != 0)
+		return rc;
+	rc = verbs_state_each(s, p, run_rail, own, e);
+	if (rc || !own->many || s->rank != 0)
+		return rc;
+	/* Striped over the rails, an operation is done when its slowest rail is. */
+	for (uint64_t i = 0; i < iters; i++) {
+		uint64_t worst = 0;
+		for (unsigned k = first; k < first + count; k++)
+			if (own->rail[k].ns[i] > worst)
+				worst = own->rail[k].ns[i];
+		sink->ns[i] = worst;
+	}
+	sink->n = iters;
+	return 0;
+}
+
+static int check(void *st, const struct fb_point *p, struct fb_validity *v, struct fb_err *e)
+{
+	struct verbs_state *s = st;
+	enum verbs_op op = verbs_point_op(p);
+
+	verbs_state_judge(s, v);
+	if (verbs_ops[op].fetches && s->rank != 0)
+		return 0;
+	/* The last byte of a write is the sequence that the loop itself has watched. */
+	return verbs_state_check_data(s, p, op == VERBS_WRITE ? p->size - 1 : p->size, e);
+}
+
+static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)
+{
+	(void)st;
+	(void)p;
+	memset(m, 0, sizeof *m);
+	m->name = "latency";
+	m->unit = "ns";
+	m->better = "lower";
+	m->kind = FB_METRIC_TIME;
+	return 1;
+}
+
+static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *e)
+{
+	struct verbs_state *s;
+	int rc = verbs_state_open(run, cfg, &s, e);
+
+	if (rc)
+		return rc;
+	s->own = calloc(1, sizeof(struct lat_own));
+	if (!s->own) {
+		verbs_state_close(s);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
+	}
+	*st = s;
+	return 0;
+}
+
+static void teardown(void *st)
+{
+	struct verbs_state *s = st;
+	struct lat_own *own = s ? s->own : NULL;
+
+	for (unsigned i = 0; own && i < VERBS_MAX_RAILS; i++)
+		free(own->rail[i].ns);
+	free(own);
+	verbs_state_close(s);
+}
+
+const struct fb_bench verbs_latency_bench = {.abi = FB_BENCH_ABI,
+	.name = "verbs.latency",
+	.summary = "RDMA latency of one message in flight",
+	.needs = FB_NEED_PEER | FB_NEED_RDMA,
+	.opts = verbs_latency_opts,
+	.cfg_size = sizeof(struct verbs_job),
+	.combine = FB_COMBINE_OWNER,
+	.load = "closed",
+	.sync = "pingpong",
+	.definition = "half of the round trip for send and write, the full round trip for read",
+	.probe = verbs_state_probe,
+	.setup = setup,
+	.points = verbs_state_points,
+	.metrics = metrics,
+	.prepare = prepare,
+	.measure = measure,
+	.check = check,
+	.counters = verbs_state_counters,
+	.facts = verbs_state_facts,
+	.teardown = teardown};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The timed loops. Each is chosen once, before the batch, for one operation, one way of waiting and
+ * one role, so that nothing in it branches on configuration: post, wait, read the clock, store.
+ * They know queue pairs and memory, and neither options nor sessions; a device whose operations are
+ * functions of a test drives them as well as a real one.
+ */
+#ifndef VERBS_LOOPS_H
+#define VERBS_LOOPS_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/core/bench.h"
+#include "verbs/ops.h"
+#include "verbs/wait.h"
+
+/** A completion queue and how to sleep on it. */
+struct verbs_cq {
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *ch; /**< NULL when polled */
+	bool armed;
+	unsigned events; /**< taken and not yet acknowledged */
+};
+
+/** What a latency loop touches. */
+struct verbs_lat {
+	struct ibv_qp *qp;
+	struct verbs_cq tx, rx;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_recv_wr rwr;
+	struct ibv_sge rsge;
+	volatile uint8_t *recv_last; /**< write: last byte of the message in our memory */
+	volatile uint8_t *send_last;
+	uint8_t seq;         /**< write: value of the last message */
+	unsigned unsignaled; /**< sends since the last signalled one */
+	unsigned flags;      /**< send flags but for SIGNALED */
+	struct verbs_wait wait;
+	const char *what; /**< for messages: "send of 64 B from rxe0 to rxe0 on node7" */
+};
+/** One send in so many asks for a completion: a reply proves that it was delivered, but the send
+ * queue is only given back by completions. */
+#define VERBS_SIGNAL_EVERY 16
+
+typedef int (*verbs_lat_loop)(struct verbs_lat *l, uint64_t iters, struct fb_sink *s);
+/** @return the loop, or NULL when this role has nothing to do (the target of a read) */
+verbs_lat_loop verbs_lat_choose(enum verbs_op op, bool events, bool client);
+
+/** One QP in a bandwidth loop. */
+struct verbs_bw_qp {
+	struct ibv_qp *qp;
+	struct ibv_send_wr *chain; /**< post_list requests, linked */
+	struct ibv_sge sge;
+	struct ibv_recv_wr rwr;
+	struct ibv_sge rsge;
+	struct ibv_send_wr credit_wr;
+	struct ibv_sge credit_sge;
+	volatile uint64_t *credit_in; /**< what the peer has consumed, written by it */
+	uint64_t *credit_out;         /**< what we have consumed, source of the write */
+	uint64_t sent;                /**< sends posted in the session, against credits */
+	uint64_t consumed;            /**< receives consumed in the session */
+	uint64_t credited;            /**< of these, told to the peer */
+	uint64_t left;                /**< messages still to post in this batch */
+	unsigned inflight;
+	unsigned unsignaled;
+	unsigned credits_inflight;
+};
+
+struct verbs_bw {
+	struct verbs_bw_qp *qp;
+	unsigned nqp;
+	unsigned depth, rx_depth, post_list, cq_mod;
+	unsigned flags; /**< send flags but for SIGNALED */
+	struct verbs_cq tx, rx;
+	struct verbs_wait wait;
+	const char *what;
+};
+/** wr_id: QP number in the high half, messages that the completion stands for in the low; the top
+ * bit marks a credit write. */
+#define VERBS_WR_CREDIT (1ull << 63)
+
+/** Batch of `iters` messages in all, spread over the QPs; *elapsed from first post to last
+ * completion. */
+typedef int (*verbs_bw_loop)(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed);
+/** tx: this end sends; rx: this end consumes the peer's sends. @return NULL when there is nothing
+ * to do */
+verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx);
+
+/** Acknowledge the events taken (the destruction of a CQ waits for that). */
+void verbs_cq_ack(struct verbs_cq *c);
+/** Sleep until the CQ may have something: at most 20 ms, then the wait is checked. @return 0 or
+ * -errno */
+int verbs_cq_sleep(struct verbs_cq *c, struct verbs_wait *w);
+
+#endif

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The timed loops on a device made of functions. With --cost: what one iteration of a loop itself
+ * costs, in ns (the device answers at once, and its own calls are counted in).
+ */
+#include "bench/core/test.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/loops.h"
+#include "verbs/null_device.h"
+
+#define ITERS 1000
+
+struct rig {
+	struct null_device dev;
+	struct verbs_lat lat;
+	uint8_t out[64], in[64];
+	uint64_t ns[ITERS];
+	struct fb_sink sink;
+	struct fb_err err;
+	atomic_int stop;
+};
+
+static void rig_init(struct rig *r, enum ibv_wr_opcode opcode)
+{
+	memset(r, 0, sizeof *r);
+	null_device_init(&r->dev);
+	r->dev.echo_sends = true;
+	r->dev.echo_to = &r->in[63];
+	r->lat.qp = &r->dev.qp[0];
+	r->lat.tx.cq = &r->dev.tx;
+	r->lat.rx.cq = &r->dev.rx;
+	r->lat.sge = (struct ibv_sge){.addr = (uintptr_t)r->out, .length = sizeof r->out};
+	r->lat.wr = (struct ibv_send_wr){.sg_list = &r->lat.sge, .num_sge = 1, .opcode = opcode};
+	r->lat.recv_last = &r->in[63];
+	r->lat.send_last = &r->out[63];
+	r->lat.what = "send of 64 B from null0 to null0 on here";
+	r->lat.wait = (struct verbs_wait){
+		.stop = &r->stop, .deadline = fb_clock_ns() + 20000000u, .e = &r->err};
+	r->sink = (struct fb_sink){.ns = r->ns, .cap = ITERS};
+}
+
+static void send_loop(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_SEND);
+	assert_int_equal(verbs_lat_choose(VERBS_SEND, false, true)(&r.lat, ITERS, &r.sink), 0);
+	assert_int_equal(r.sink.n, ITERS);
+	assert_int_equal(r.dev.posted, ITERS);
+	assert_int_equal(r.dev.received, ITERS);
+	/* One completion in sixteen gives the send queue back. */
+	assert_int_equal(r.dev.signaled, ITERS / VERBS_SIGNAL_EVERY);
+	assert_int_equal(r.dev.tx_head, r.dev.tx_tail);
+}
+
+static void send_server_answers_each(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_SEND);
+	r.dev.echo_sends = false;
+	for (unsigned i = 0; i < 100; i++)
+		r.dev.rx_id[r.dev.rx_tail++] = 0;
+	assert_int_equal(verbs_lat_choose(VERBS_SEND, false, false)(&r.lat, 100, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 100);
+	assert_int_equal(r.dev.received, 100);
+	assert_int_equal(r.sink.n, 0);
+}
+
+static void write_loop_wraps_its_sequence(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_RDMA_WRITE);
+	assert_int_equal(verbs_lat_choose(VERBS_WRITE, false, true)(&r.lat, ITERS, &r.sink), 0);
+	assert_int_equal(r.sink.n, ITERS);
+	assert_int_equal(r.lat.seq, (uint8_t)ITERS);
+	/* A second batch goes on from where the first ended. */
+	r.sink.n = 0;
+	assert_int_equal(verbs_lat_choose(VERBS_WRITE, false, true)(&r.lat, 10, &r.sink), 0);
+	assert_int_equal(r.lat.seq, (uint8_t)(ITERS + 10));
+}
+
+static void read_loop_signals_each(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_RDMA_READ);
+	assert_int_equal(verbs_lat_choose(VERBS_READ, false, true)(&r.lat, ITERS, &r.sink), 0);
+	assert_int_equal(r.dev.signaled, ITERS);
+	assert_null(verbs_lat_choose(VERBS_READ, false, false));
+	assert_null(verbs_lat_choose(VERBS_WRITE, true, true));
+}
+
+static void silence_ends_at_the_deadline(void **state)
+{
+	static const enum verbs_op ops[] = {VERBS_SEND, VERBS_WRITE, VERBS_READ};
+	static const enum ibv_wr_opcode codes[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig r;
+		rig_init(&r, codes[i]);
+		r.dev.silent_after = 10;
+		assert_int_equal(
+			verbs_lat_choose(ops[i], false, true)(&r.lat, ITERS, &r.sink), -ETIMEDOUT);
+		assert_int_equal(r.sink.n, 10);
+		assert_int_equal(r.err.exit, FB_EXIT_UNMEASURED);
+		assert_int_equal(atomic_load(&r.stop), 1);
+	}
+}
+
+static void another_rail_stops_this_one(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_SEND);
+	r.lat.wait.deadline = UINT64_MAX;
+	r.dev.silent_after = 10;
+	atomic_store(&r.stop, 1);
+	assert_int_equal(
+		verbs_lat_choose(VERBS_SEND, false, true)(&r.lat, ITERS, &r.sink), -ECANCELED);
+}
+
+static void a_failed_send_is_explained(void **state)
+{
+	static const enum verbs_op ops[] = {VERBS_SEND, VERBS_WRITE, VERBS_READ};
+	static const enum ibv_wr_opcode codes[] = {
+		IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct rig r;
+		rig_init(&r, codes[i]);
+		r.lat.wait.deadline = UINT64_MAX;
+		r.dev.fail_after = 16; /* right after a signalled one too */
+		assert_int_equal(
+			verbs_lat_choose(ops[i], false, true)(&r.lat, ITERS, &r.sink), -ETIMEDOUT);
+		assert_non_null(strstr(r.err.msg, "IBV_WC_RETRY_EXC_ERR"));
+		assert_non_null(strstr(r.err.msg, "0x81"));
+		assert_true(r.err.hint[0]);
+	}
+}
+
+/* ---- bandwidth ------------------------------------------------------------------------------- */
+
+struct bw_rig {
+	struct null_device dev;
+	struct verbs_bw b;
+	struct verbs_bw_qp qp[4];
+	struct ibv_send_wr chain[4][8];
+	uint8_t data[64];
+	uint64_t credit_in[4], credit_out[4];
+	struct fb_err err;
+	atomic_int stop;
+};
+
+static void bw_init(struct bw_rig *r, unsigned nqp, unsigned depth, unsigned list, unsigned mod,
+	enum ibv_wr_opcode opcode)
+{
+	memset(r, 0, sizeof *r);
+	null_device_init(&r->dev);
+	r->b = (struct verbs_bw){.qp = r->qp,
+		.nqp = nqp,
+		.depth = depth,
+		.rx_depth = depth * 2,
+		.post_list = list,
+		.cq_mod = mod,
+		.tx.cq = &r->dev.tx,
+		.rx.cq = &r->dev.rx,
+		.what = "write of 64 B",
+		.wait = {.stop = &r->stop, .deadline = fb_clock_ns() + 20000000u, .e = &r->err}};
+	for (unsigned q = 0; q < nqp; q++) {
+		struct verbs_bw_qp *b = &r->qp[q];
+		b->qp = &r->dev.qp[q];
+		b->chain = r->chain[q];
+		b->sge = (struct ibv_sge){.addr = (uintptr_t)r->data, .length = sizeof r->data};
+		for (unsigned k = 0; k < list; k++)
+			b->chain[k] = (struct ibv_send_wr){
+				.sg_list = &b->sge, .num_sge = 1, .opcode = opcode};
+		b->credit_in = &r->credit_in[q];
+		b->credit_out = &r->credit_out[q];
+		b->credit_sge = (struct ibv_sge){.addr = (uintptr_t)b->credit_out, .length = 8};
+		b->credit_wr = (struct ibv_send_wr){.wr_id = VERBS_WR_CREDIT | (uint64_t)q << 32,
+			.sg_list = &b->credit_sge,
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED};
+	}
+}
+
+static void writes_are_counted_exactly(void **state)
+{
+	static const struct {
+		unsigned qps, depth, list, mod;
+		uint64_t iters;
+	} cases[] = {{1, 128, 1, 16, 1000}, {1, 1, 1, 1, 7}, {3, 8, 4, 3, 1001}, {4, 8, 8, 8, 3},
+		{2, 5, 5, 5, 999}, {1, 8, 8, 1, 1}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct bw_rig r;
+		uint64_t elapsed = 0;
+		bw_init(&r, cases[i].qps, cases[i].depth, cases[i].list, cases[i].mod,
+			IBV_WR_RDMA_WRITE);
+		assert_int_equal(
+			verbs_bw_choose(false, false, true, false)(&r.b, cases[i].iters, &elapsed),
+			0);
+		assert_int_equal(r.dev.posted, cases[i].iters);
+		assert_true(r.dev.max_chain <= cases[i].list);
+		for (unsigned q = 0; q < cases[i].qps; q++) {
+			assert_int_equal(r.qp[q].inflight, 0);
+			assert_int_equal(r.qp[q].left, 0);
+		}
+	}
+}
+
+static void sender_stops_without_credits(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 1, 8, 1, 1, IBV_WR_SEND);
+	/* The peer consumes nothing: after rx_depth sends there is no receive to hit. */
+	assert_int_equal(
+		verbs_bw_choose(true, false, true, false)(&r.b, 100, &elapsed), -ETIMEDOUT);
+	assert_int_equal(r.dev.posted, 16);
+}
+
+static void credits_let_any_number_through(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	/* Both ends are this one: its sends arrive here, its credits come back here. */
+	bw_init(&r, 1, 8, 8, 4, IBV_WR_SEND);
+	r.dev.echo_sends = true;
+	r.dev.credit_to = &r.credit_in[0];
+	assert_int_equal(verbs_bw_choose(true, false, true, true)(&r.b, 10001, &elapsed), 0);
+	assert_int_equal(r.qp[0].sent, 10001);
+	assert_int_equal(r.qp[0].consumed, 10001);
+	assert_int_equal(r.dev.received, 10001);
+	assert_true(elapsed > 0);
+}
+
+static void a_failed_write_is_explained(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 1, 8, 1, 4, IBV_WR_RDMA_WRITE);
+	r.dev.fail_after = 20;
+	r.dev.status = IBV_WC_REM_ACCESS_ERR;
+	assert_int_equal(verbs_bw_choose(false, false, true, false)(&r.b, 100, &elapsed), -EIO);
+	assert_non_null(strstr(r.err.msg, "IBV_WC_REM_ACCESS_ERR"));
+}
+
+static void nothing_to_do_has_no_loop(void **state)
+{
+	(void)state;
+	assert_null(verbs_bw_choose(false, false, false, false));
+	assert_null(verbs_bw_choose(false, true, false, true));
+	assert_null(verbs_bw_choose(true, false, false, false));
+	assert_non_null(verbs_bw_choose(true, true, false, true));
+}
+
+/* ---- the cost of a loop ---------------------------------------------------------------------- */
+
+static double cost(enum verbs_op op, enum ibv_wr_opcode opcode, unsigned rounds)
+{
+	static struct rig r;
+	double best = 1e9;
+
+	rig_init(&r, opcode);
+	r.lat.wait.deadline = UINT64_MAX;
+	for (unsigned i = 0; i < rounds; i++) {
+		uint64_t t0 = fb_clock_ns();
+		double each;
+		if (verbs_lat_choose(op, false, true)(&r.lat, ITERS, &r.sink) != 0)
+			return -1;
+		each = (double)(fb_clock_ns() - t0) / ITERS;
+		if (each < best)
+			best = each;
+	}
+	return best;
+}
+
+static int print_cost(unsigned rounds)
+{
+	fb_clock_init();
+	printf("send %.1f\nwrite %.1f\nread %.1f\nclock %.1f\n",
+		cost(VERBS_SEND, IBV_WR_SEND, rounds), cost(VERBS_WRITE, IBV_WR_RDMA_WRITE, rounds),
+		cost(VERBS_READ, IBV_WR_RDMA_READ, rounds),
+		(double)fb_clock_info()->read_cost_ps / 1000);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(send_loop),
+		cmocka_unit_test(send_server_answers_each),
+		cmocka_unit_test(write_loop_wraps_its_sequence),
+		cmocka_unit_test(read_loop_signals_each),
+		cmocka_unit_test(silence_ends_at_the_deadline),
+		cmocka_unit_test(another_rail_stops_this_one),
+		cmocka_unit_test(a_failed_send_is_explained),
+		cmocka_unit_test(writes_are_counted_exactly),
+		cmocka_unit_test(sender_stops_without_credits),
+		cmocka_unit_test(credits_let_any_number_through),
+		cmocka_unit_test(a_failed_write_is_explained),
+		cmocka_unit_test(nothing_to_do_has_no_loop),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "--cost"))
+		return print_cost(argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 2000);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

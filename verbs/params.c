@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Options, parameters and their wire form. One table lists every number of the wire form with its
+ * bounds: writing, reading and checking go through it alone.
+ */
+#include "verbs/params.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "bench/core/units.h"
+#include "bench/oob/oob.h"
+
+#define OFF(f) offsetof(struct verbs_options, f)
+
+static const char *const gid_type_words[] = {"auto", "v1", "v2", NULL};
+static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
+
+/* One line per option; designated, so that a new field of struct fb_opt keeps its default. */
+#define STR(l, n, f, a, d, h)                                                              \
+	{                                                                                  \
+		.letter = l, .name = n, .type = FB_OPT_STRING, .offset = OFF(f), .arg = a, \
+		.def = d, .help = h                                                        \
+	}
+#define FLAG(l, n, f, h)                                                                 \
+	{                                                                                \
+		.letter = l, .name = n, .type = FB_OPT_FLAG, .offset = OFF(f), .help = h \
+	}
+#define INT(l, n, f, lo, hi, d, h)                                                        \
+	{                                                                                 \
+		.letter = l, .name = n, .type = FB_OPT_INT, .offset = OFF(f), .arg = "N", \
+		.def = d, .min = lo, .max = hi, .help = h                                 \
+	}
+#define ENUM(l, n, f, a, words, d, h)                                                    \
+	{                                                                                \
+		.letter = l, .name = n, .type = FB_OPT_ENUM, .offset = OFF(f), .arg = a, \
+		.names = words, .def = d, .help = h                                      \
+	}
+
+/* Options that both commands share; DEF_SIZE is the default message size. */
+#define COMMON_OPTS(DEF_SIZE)                                                                           \
+	{.name = "server",                                                                              \
+		.type = FB_OPT_STRING,                                                                  \
+		.offset = OFF(server),                                                                  \
+		.arg = "HOST",                                                                          \
+		.positional = true,                                                                     \
+		.help = "where `fabricbench verbs serve` listens"},                                     \
+		FLAG(0, "loopback", loopback,                                                           \
+			"run both ends in this process; allows traffic within one host, and labels "    \
+			"it"),                                                                          \
+		INT('p', "port", port, 1, 65535, "18515", "TCP port of the server"),                    \
+		{.name = "token",                                                                       \
+			.type = FB_OPT_STRING,                                                          \
+			.offset = OFF(token),                                                           \
+			.arg = "TEXT",                                                                  \
+			.secret = true,                                                                 \
+			.help = "shared word the server asks for (or FABRICBENCH_TOKEN)"},              \
+		{.name = "connect-timeout",                                                             \
+			.type = FB_OPT_DURATION,                                                        \
+			.offset = OFF(connect_timeout_ns),                                              \
+			.arg = "TIME",                                                                  \
+			.def = "10s",                                                                   \
+			.help = "give the connection up after"},                                        \
+		STR('d', "device", device, "NAME", NULL,                                                \
+			"RDMA device; several by commas; `all`: every ACTIVE one, singly and at once"), \
+		STR(0, "peer-device", peer_device, "NAME", NULL,                                        \
+			"the server's device (its first ACTIVE one; with --device all, all of them)"),  \
+		INT('i', "ib-port", ib_port, 0, 255, "0",                                               \
+			"port of the device (0: the first ACTIVE)"),                                    \
+		INT(0, "peer-ib-port", peer_ib_port, 0, 255, "0",                                       \
+			"port of the server's device (0: the first ACTIVE)"),                           \
+		INT('x', "gid-index", gid_index, -1, 255, "-1",                                         \
+			"GID index (-1: by type and address, RoCE v2 and IPv4 first)"),                 \
+		INT(0, "peer-gid-index", peer_gid_index, -1, 255, "-1",                                 \
+			"the server's GID index (-1: of the client's type and family)"),                \
+		ENUM(0, "gid-type", gid_type, "TYPE", gid_type_words, "auto",                           \
+			"RoCE version of the GID"),                                                     \
+		INT(0, "pkey-index", pkey_index, 0, 65535, "0", "P_Key index at both ends"),            \
+		STR(0, "op", op, "OPS", "send", "send, write, read; several by commas"),                \
+		ENUM(0, "transport", transport, "NAME", verbs_transport_names, "rc",                    \
+			"transport service"),                                                           \
+		STR('s', "size", size, "SIZES", DEF_SIZE,                                               \
+			"message sizes: 64K; 2,64,4K; 2:64K for the powers of two between"),            \
+		FLAG('a', "all", all, "all powers of two from 2 to 8M"),                                \
+		STR(0, "min-size", min_size, "SIZE", NULL, "sweep from this size"),                     \
+		STR(0, "max-size", max_size, "SIZE", NULL, "sweep up to this size"),                    \
+		FLAG('e', "events", events, "sleep on completion events instead of polling"),           \
+		INT('I', "inline", inline_max, -1, 65536, "-1",                                         \
+			"largest message sent inline (-1: what the device takes)"),                     \
+		ENUM('m', "mtu", mtu, "BYTES", mtu_words, "auto",                                       \
+			"path MTU (auto: both ends' active MTU, which must be equal)"),                 \
+		INT('S', "sl", sl, 0, 15, "0", "service level"),                                        \
+		INT(0, "traffic-class", traffic_class, 0, 255, "0",                                     \
+			"traffic class byte (DSCP << 2; 106 is DSCP 26 with ECN)"),                     \
+		INT(0, "flow-label", flow_label, 0, 0xfffff, "0",                                       \
+			"flow label (0: by QP numbers)"),                                               \
+		INT(0, "hop-limit", hop_limit, 1, 255, "64", "hop limit"),                              \
+		INT(0, "qp-timeout", qp_timeout, -1, 31, "-1",                                          \
+			"ack timeout, 4.096 us * 2^N (-1: 14; 20 on Soft-RoCE)"),                       \
+		INT(0, "retry", retry, -1, 7, "-1",                                                     \
+			"retries before the connection fails (-1: 7; 6 on Soft-RoCE, where 7 is for "   \
+			"ever)"),                                                                       \
+		INT(0, "rnr-retry", rnr_retry, -1, 7, "-1",                                             \
+			"retries while the receiver is not ready, 7: for ever (-1: 6)"),                \
+		STR(0, "numa", numa, "auto|off|N", "auto",                                              \
+			"place thread and buffers on the NIC's NUMA node, nowhere, or on node N")
+
+const struct fb_opt verbs_latency_opts[] = {COMMON_OPTS("2"), {.name = NULL}};
+
+const struct fb_opt verbs_bandwidth_opts[] = {COMMON_OPTS("64K"),
+	INT('t', "depth", depth, 1, VERBS_MAX_DEPTH, "128", "messages in flight for each QP"),
+	INT('r', "rx-depth", rx_depth, 0, VERBS_MAX_DEPTH, "0",
+		"receives posted for each QP (0: twice --depth, at least 512)"),
+	INT('q', "qps", qps, 1, VERBS_MAX_QPS, "1", "queue pairs"),
+	INT('l', "post-list", post_list, 1, 64, "1", "work requests in one post"),
+	INT('Q', "cq-mod", cq_mod, 0, VERBS_MAX_DEPTH, "0",
+		"one completion for so many messages (0: 16, at most a quarter of --depth)"),
+	FLAG('b', "bidirectional", bidirectional, "both ends send at once; the figure is the sum"),
+	{.name = NULL}};
+
+/* ---- options -> parameters ------------------------------------------------------------------- */
+
+static int add_size(uint64_t v, uint64_t *sizes, int max, int n, struct fb_err *e)
+{
+	if (n == max)
+		return fb_fail_usage(e, "more than %d message sizes", max);
+	if (v > VERBS_MAX_MSG)
+		return fb_fail_usage(e, "a message of %llu bytes is above the limit of verbs, 1G",
+			(unsigned long long)v);
+	sizes[n] = v;
+	return n + 1;
+}
+
+static int add_range(uint64_t lo, uint64_t hi, uint64_t *sizes, int max, int n, struct fb_err *e)
+{
+	uint64_t p = 1;
+
+	if (lo > hi)
+		return fb_fail_usage(e, "the size range %llu:%llu runs backwards",
+			(unsigned long long)lo, (unsigned long long)hi);
+	n = add_size(lo, sizes, max, n, e);
+	while (p <= lo)
+		p <<= 1;
+	for (; n >= 0 && p < hi; p <<= 1)
+		n = add_size(p, sizes, max, n, e);
+	if (n >= 0 && hi > lo)
+		n = add_size(hi, sizes, max, n, e);
+	return n;
+}
+
+int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err *e)
+{
+	char word[64];
+	int n = 0;
+
+	for (const char *p = text;; p++) {
+		size_t len = strcspn(p, ",");
+		char *colon;
+		uint64_t lo, hi;
+		int rc;
+		if (len >= sizeof word)
+			return fb_fail_usage(e, "--size %s: not a size", text);
+		memcpy(word, p, len);
+		word[len] = '\0';
+		colon = strchr(word, ':');
+		if (colon)
+			*colon = '\0';
+		rc = fb_parse_size(word, &lo, e);
+		if (rc == 0 && colon)
+			rc = fb_parse_size(colon + 1, &hi, e);
+		if (rc) {
+			fb_hint(e, "sizes are 64, 64K, 8M; a list 2,64,4K; or a range 2:64K");
+			return rc;
+		}
+		n = colon ? add_range(lo, hi, sizes, max, n, e) : add_size(lo, sizes, max, n, e);
+		if (n < 0)
+			return n;
+		p += len;
+		if (!*p)
+			return n;
+	}
+}
+
+static int take_sizes(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	int rc;
+
+	if (o->all) {
+		p->nsizes = add_range(2, 8u << 20, p->sizes, VERBS_MAX_SIZES, 0, e);
+	} else if (o->min_size || o->max_size) {
+		uint64_t lo = 2, hi = 8u << 20;
+		if (o->min_size && (rc = fb_parse_size(o->min_size, &lo, e)) != 0)
+			return rc;
+		if (o->max_size && (rc = fb_parse_size(o->max_size, &hi, e)) != 0)
+			return rc;
+		p->nsizes = add_range(lo, hi, p->sizes, VERBS_MAX_SIZES, 0, e);
+	} else {
+		p->nsizes = verbs_parse_sizes(o->size, p->sizes, VERBS_MAX_SIZES, e);
+	}
+	return p->nsizes < 0 ? p->nsizes : 0;
+}
+
+static int take_numa(struct verbs_params *p, const char *text, struct fb_err *e)
+{
+	uint64_t v;
+
+	p->numa = VERBS_NUMA_AUTO;
+	if (!text || !strcmp(text, "auto"))
+		return 0;
+	if (!strcmp(text, "off")) {
+		p->numa = VERBS_NUMA_OFF;
+		return 0;
+	}
+	if (fb_parse_u64(text, 0, 1023, &v, NULL) != 0) {
+		fb_fail_usage(e, "--numa %s: neither a NUMA node nor auto nor off", text);
+		fb_hint(e, "give --numa auto, --numa off, or a node's number");
+		return -EINVAL;
+	}
+	p->numa = (int)v;
+	return 0;
+}
+
+static int take_ops(struct verbs_params *p, const struct verbs_options *o,
+	enum verbs_bench_kind bench, struct fb_err *e)
+{
+	int rc;
+
+	p->nops = verbs_parse_ops(o->op, p->ops, e);
+	if (p->nops < 0)
+		return p->nops;
+	for (int i = 0; i < p->nops; i++) {
+		enum verbs_op op = (enum verbs_op)p->ops[i];
+		rc = verbs_combination(bench, op, (enum verbs_transport)o->transport, o->events, e);
+		if (rc)
+			return rc;
+		for (int k = 0; k < p->nsizes; k++)
+			if (p->sizes[k] < verbs_ops[op].min_size ||
+				(bench == VERBS_BANDWIDTH && !p->sizes[k]))
+				return fb_fail_usage(e, "%s of %llu bytes cannot be measured",
+					verbs_ops[op].name, (unsigned long long)p->sizes[k]);
+	}
+	return 0;
+}
+
+static int take_bandwidth(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	p->depth = o->depth;
+	p->qps = o->qps;
+	p->post_list = o->post_list;
+	p->bidirectional = o->bidirectional;
+	if (p->post_list > p->depth)
+		return fb_fail_usage(
+			e, "--post-list %d is above --depth %d", p->post_list, p->depth);
+	/* At least four completions in a full window keep the pipe from draining between them. */
+	p->cq_mod = o->cq_mod ? o->cq_mod : 16;
+	if (!o->cq_mod && p->cq_mod > p->depth / 4)
+		p->cq_mod = p->depth / 4 ? p->depth / 4 : 1;
+	if (p->cq_mod > p->depth)
+		return fb_fail_usage(e,
+			"--cq-mod %d is above --depth %d: no completion would ever come", p->cq_mod,
+			p->depth);
+	p->rx_depth = o->rx_depth ? o->rx_depth : p->depth * 2 > 512 ? p->depth * 2 : 512;
+	if (p->rx_depth > VERBS_MAX_DEPTH)
+		p->rx_depth = VERBS_MAX_DEPTH;
+	if (p->rx_depth < p->depth)
+		return fb_fail_usage(e,
+			"--rx-depth %d is below --depth %d: the window could never fill",
+			p->rx_depth, p->depth);
+	return 0;
+}
+
+int verbs_params_from_options(struct verbs_params *p, const struct verbs_options *o,
+	enum verbs_bench_kind bench, struct fb_err *e)
+{
+	int rc;
+
+	memset(p, 0, sizeof *p);
+	p->bench = (int)bench;
+	p->transport = o->transport;
+	rc = take_sizes(p, o, e);
+	if (rc == 0)
+		rc = take_ops(p, o, bench, e);
+	if (rc == 0)
+		rc = take_numa(p, o->numa, e);
+	if (rc)
+		return rc;
+	p->events = o->events;
+	p->inline_max = o->inline_max;
+	p->mtu = o->mtu ? 128 << o->mtu : 0;
+	p->sl = o->sl;
+	p->traffic_class = o->traffic_class;
+	p->flow_label = o->flow_label;
+	p->hop_limit = o->hop_limit;
+	p->qp_timeout = o->qp_timeout;
+	p->retry = o->retry;
+	p->rnr_retry = o->rnr_retry;
+	p->loopback = o->loopback;
+	p->all_rails = o->device && (!strcmp(o->device, "all") || strchr(o->device, ','));
+	p->peer_ib_port = o->peer_ib_port;
+	p->peer_gid_index = o->peer_gid_index;
+	p->pkey_index = o->pkey_index;
+	p->gid_type = p->gid_family = -1;
+	if (o->peer_device)
+		snprintf(p->peer_device, sizeof p->peer_device, "%s", o->peer_device);
+	else if (p->all_rails)
+		snprintf(p->peer_device, sizeof p->peer_device, "all");
+	/* A ping-pong has one message in flight; the queues need room for unsignalled ones only. */
+	p->depth = p->rx_depth = 64;
+	p->qps = p->post_list = p->cq_mod = 1;
+	return bench == VERBS_BANDWIDTH ? take_bandwidth(p, o, e) : 0;
+}
+
+/* ---- the wire form --------------------------------------------------------------------------- */
+
+#define NUM(f, lo, hi)                                       \
+	{                                                    \
+#f, offsetof(struct verbs_params, f), lo, hi \
+	}
+static const struct {
+	const char *key;
+	size_t offset;
+	int min, max;
+} nums[] = {NUM(bench, 0, VERBS_NUM_BENCHES - 1), NUM(transport, 0, VERBS_NUM_TRANSPORTS - 1),
+	NUM(events, 0, 1), NUM(inline_max, -1, 65536), NUM(mtu, 0, 4096), NUM(sl, 0, 15),
+	NUM(traffic_class, 0, 255), NUM(flow_label, 0, 0xfffff), NUM(hop_limit, 1, 255),
+	NUM(qp_timeout, -1, 31), NUM(retry, -1, 7), NUM(rnr_retry, -1, 7),
+	NUM(depth, 1, VERBS_MAX_DEPTH), NUM(rx_depth, 1, VERBS_MAX_DEPTH),
+	NUM(qps, 1, VERBS_MAX_QPS), NUM(post_list, 1, 64), NUM(cq_mod, 1, VERBS_MAX_DEPTH),
+	NUM(bidirectional, 0, 1), NUM(loopback, 0, 1), NUM(numa, -2, 1023), NUM(all_rails, 0, 1),
+	NUM(peer_ib_port, 0, 255), NUM(peer_gid_index, -1, 65535), NUM(gid_type, -1, 2),
+	NUM(gid_family, -1, 3), NUM(pkey_index, 0, 65535)};
+
+static int *num_at(const struct verbs_params *p, size_t offset)
+{
+	return (int *)((char *)(uintptr_t)p + offset);
+}
+
+json_t *verbs_params_to_json(const struct verbs_params *p)
+{
+	json_t *j = json_object(), *ops = json_array(), *sizes = json_array();
+
+	if (!j || !ops || !sizes) {
+		json_decref(j);
+		json_decref(ops);
+		json_decref(sizes);
+		return NULL;
+	}
+	for (unsigned i = 0; i < sizeof nums / sizeof nums[0]; i++)
+		fb_json_set_int(j, nums[i].key, *num_at(p, nums[i].offset));
+	for (int i = 0; i < p->nops; i++)
+		json_array_append_new(ops, json_string(verbs_ops[p->ops[i]].name));
+	for (int i = 0; i < p->nsizes; i++)
+		json_array_append_new(sizes, json_integer((json_int_t)p->sizes[i]));
+	json_object_set_new(j, "ops", ops);
+	json_object_set_new(j, "sizes", sizes);
+	fb_json_set_str(j, "peer_device", p->peer_device);
+	return j;
+}
+
+static int bad(struct fb_err *e, const char *key)
+{
+	return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+		"the client's parameters have no valid '%s': not a fabricbench client of this version",
+		key);
+}
+
+static int read_arrays(struct verbs_params *p, const json_t *j, struct fb_err *e)
+{
+	const json_t *ops = json_object_get(j, "ops"), *sizes = json_object_get(j, "sizes");
+	size_t nops = json_array_size(ops), nsizes = json_array_size(sizes);
+
+	if (nops < 1 || nops > VERBS_NUM_OPS)
+		return bad(e, "ops");
+	if (nsizes < 1 || nsizes > VERBS_MAX_SIZES)
+		return bad(e, "sizes");
+	for (size_t i = 0; i < nops; i++) {
+		int one[VERBS_NUM_OPS];
+		const char *name = json_string_value(json_array_get(ops, i));
+		if (!name || verbs_parse_ops(name, one, NULL) != 1)
+			return bad(e, "ops");
+		p->ops[i] = one[0];
+	}
+	for (size_t i = 0; i < nsizes; i++) {
+		const json_t *v = json_array_get(sizes, i);
+		if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+			json_integer_value(v) > (json_int_t)VERBS_MAX_MSG)
+			return bad(e, "sizes");
+		p->sizes[i] = (uint64_t)json_integer_value(v);
+	}
+	p->nops = (int)nops;
+	p->nsizes = (int)nsizes;
+	return 0;
+}
+
+int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_err *e)
+{
+	const char *dev;
+	int rc;
+
+	memset(p, 0, sizeof *p);
+	for (unsigned i = 0; i < sizeof nums / sizeof nums[0]; i++) {
+		const json_t *v = json_object_get(j, nums[i].key);
+		if (!json_is_integer(v) || json_integer_value(v) < nums[i].min ||
+			json_integer_value(v) > nums[i].max)
+			return bad(e, nums[i].key);
+		*num_at(p, nums[i].offset) = (int)json_integer_value(v);
+	}
+	rc = read_arrays(p, j, e);
+	if (rc)
+		return rc;
+	dev = fb_json_str(j, "peer_device", NULL);
+	if (!dev || strlen(dev) >= sizeof p->peer_device)
+		return bad(e, "peer_device");
+	memcpy(p->peer_device, dev, strlen(dev) + 1);
+	if (p->mtu && !verbs_mtu_enum((unsigned)p->mtu))
+		return bad(e, "mtu");
+	if (p->cq_mod > p->depth || p->post_list > p->depth || p->rx_depth < p->depth)
+		return bad(e, "depth");
+	for (int i = 0; i < p->nops; i++) {
+		rc = verbs_combination((enum verbs_bench_kind)p->bench, (enum verbs_op)p->ops[i],
+			(enum verbs_transport)p->transport, p->events, e);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+uint64_t verbs_params_max_size(const struct verbs_params *p)
+{
+	uint64_t max = 1;
+
+	for (int i = 0; i < p->nsizes; i++)
+		if (p->sizes[i] > max)
+			max = p->sizes[i];
+	return max;
+}
+
+bool verbs_params_has(const struct verbs_params *p, enum verbs_op op)
+{
+	for (int i = 0; i < p->nops; i++)
+		if (p->ops[i] == (int)op)
+			return true;
+	return false;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client asks for (options) and what both ends then run (parameters). The parameters travel
+ * to the server as JSON; the server needs no options of its own and believes nothing it has not
+ * checked.
+ */
+#ifndef VERBS_PARAMS_H
+#define VERBS_PARAMS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/core/err.h"
+#include "bench/core/opt.h"
+#include "verbs/dev.h"
+#include "verbs/ops.h"
+
+#define VERBS_MAX_SIZES 64
+#define VERBS_MAX_QPS   1024
+#define VERBS_MAX_DEPTH 8192
+#define VERBS_MAX_MSG   (1ull << 30)
+#define VERBS_AUTO      (-1)
+
+/** Options of `verbs latency` and `verbs bandwidth`. */
+struct verbs_options {
+	char *server;
+	bool loopback;
+	int port;
+	char *token;
+	uint64_t connect_timeout_ns;
+	char *device;
+	char *peer_device;
+	int ib_port;
+	int peer_ib_port;
+	int gid_index;
+	int peer_gid_index;
+	int gid_type;
+	int pkey_index;
+	char *op;
+	int transport;
+	char *size;
+	bool all;
+	char *min_size;
+	char *max_size;
+	bool events;
+	int inline_max;
+	int mtu;
+	int sl;
+	int traffic_class;
+	int flow_label;
+	int hop_limit;
+	int qp_timeout;
+	int retry;
+	int rnr_retry;
+	char *numa;
+	/* bandwidth */
+	int depth;
+	int rx_depth;
+	int qps;
+	int post_list;
+	int cq_mod;
+	bool bidirectional;
+};
+/** Tables over struct verbs_options; the second is bandwidth's own. */
+extern const struct fb_opt verbs_latency_opts[];
+extern const struct fb_opt verbs_bandwidth_opts[];
+
+/** What both ends run. */
+struct verbs_params {
+	int bench; /**< enum verbs_bench_kind */
+	int ops[VERBS_NUM_OPS];
+	int nops;
+	int transport;
+	uint64_t sizes[VERBS_MAX_SIZES];
+	int nsizes;
+	int events;
+	int inline_max; /**< VERBS_AUTO: as much as the device takes */
+	int mtu;        /**< bytes, 0: the common active MTU */
+	int sl, traffic_class, flow_label, hop_limit;
+	int qp_timeout, retry, rnr_retry; /**< VERBS_AUTO: by driver */
+	int depth, rx_depth, qps, post_list, cq_mod;
+	int bidirectional;
+	int loopback;
+	int numa; /**< -1: the NIC's node; -2: off; else the node */
+	int all_rails;
+	/* for the server's side */
+	char peer_device[256];
+	int peer_ib_port, peer_gid_index;
+	int gid_type, gid_family; /**< the client's: the server takes one of the same; -1: any */
+	int pkey_index;
+};
+#define VERBS_NUMA_AUTO (-1)
+#define VERBS_NUMA_OFF  (-2)
+
+/** From options to parameters, with every rule that needs no device. @return 0 or -EINVAL (exit 2)
+ */
+int verbs_params_from_options(struct verbs_params *p, const struct verbs_options *o,
+	enum verbs_bench_kind bench, struct fb_err *e) FB_MUST_CHECK;
+/**
+ * Sizes: "64K"; "2,64,4K"; "2:64K" is every power of two from 2 to 64K (a limit that is none is
+ * included too). Sorted as given. @return how many, or -EINVAL
+ */
+int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err *e) FB_MUST_CHECK;
+
+json_t *verbs_params_to_json(const struct verbs_params *p);
+/** @return 0, or -EPROTO with the key that is missing, of a wrong type or out of range */
+int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
+
+uint64_t verbs_params_max_size(const struct verbs_params *p);
+bool verbs_params_has(const struct verbs_params *p, enum verbs_op op);
+
+#endif

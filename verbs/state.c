@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The shared part of the RDMA benchmarks.
+ */
+#include "verbs/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "bench/core/log.h"
+#include "verbs/counters.h"
+
+static const struct fb_sysroot live = {NULL};
+
+enum verbs_op verbs_point_op(const struct fb_point *p)
+{
+	return (enum verbs_op)(p->user & 0xff);
+}
+
+unsigned verbs_point_rails(const struct verbs_state *s, const struct fb_point *p, unsigned *first)
+{
+	unsigned rail = (unsigned)(p->user >> 8);
+
+	*first = rail < s->n ? rail : 0;
+	return rail < s->n ? 1 : s->n;
+}
+
+int verbs_state_probe(const void *cfg, struct fb_err *why)
+{
+	(void)cfg;
+	return verbs_any_device(why);
+}
+
+int verbs_state_open(
+	struct fb_run *run, const struct verbs_job *job, struct verbs_state **out, struct fb_err *e)
+{
+	struct fb_oob *o = fb_run_oob(run);
+	struct verbs_state *s = calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
+	s->job = job;
+	s->run = run;
+	s->rank = (unsigned)fb_oob_rank(o);
+	s->thread_node = -1;
+	for (unsigned i = 0; i < job->node->n; i++) {
+		struct verbs_dev *dev = &job->node->dev[i];
+		rc = verbs_rail_open(&s->rail[i], dev, &job->p,
+			verbs_place_node(job->p.numa, dev->numa_node), e);
+		if (rc)
+			break;
+		s->n++;
+	}
+	/* One outcome for both before anybody waits for the other's description. */
+	rc = fb_oob_agree(o, e, fb_run_deadline(run));
+	if (rc == 0)
+		rc = verbs_connect(s->rail, s->n, &job->p, o, fb_run_deadline(run), e);
+	if (rc) {
+		verbs_state_close(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void verbs_state_close(struct verbs_state *s)
+{
+	if (!s)
+		return;
+	verbs_place_back(&s->placed);
+	for (unsigned i = 0; i < s->n; i++)
+		verbs_rail_close(&s->rail[i]);
+	json_decref(s->counters[0]);
+	json_decref(s->counters[1]);
+	free(s);
+}
+
+/* ---- the sweep ------------------------------------------------------------------------------- */
+
+static json_t *point_params(
+	const struct verbs_state *s, enum verbs_op op, uint64_t size, unsigned rail)
+{
+	const struct verbs_params *p = &s->job->p;
+	const struct verbs_rail *r = &s->rail[rail < s->n ? rail : 0];
+	json_t *j = json_object();
+
+	if (!j)
+		return NULL;
+	fb_json_set_str(j, "op", verbs_ops[op].name);
+	fb_json_set_str(j, "transport", verbs_transports[p->transport].name);
+	fb_json_set_str(j, "completion", p->events ? "events" : "poll");
+	fb_json_set_int(j, "size", (int64_t)size);
+	fb_json_set_int(j, "mtu", r->path_mtu);
+	fb_json_set_bool(j, "inline", verbs_ops[op].inlines && size <= r->inline_cap && size > 0);
+	fb_json_set_int(j, "traffic_class", p->traffic_class);
+	fb_json_set_int(j, "sl", p->sl);
+	if (rail < s->n) {
+		fb_json_set_str(j, "device", r->dev->name);
+		fb_json_set_str(j, "peer_device", r->remote.device);
+		if (s->n > 1)
+			fb_json_set_int(j, "rail", rail);
+	} else {
+		fb_json_set_str(j, "device", "all");
+		fb_json_set_str(j, "rail", "all");
+		fb_json_set_int(j, "rails", s->n);
+	}
+	if (p->bench == VERBS_BANDWIDTH) {
+		fb_json_set_int(j, "depth", p->depth);
+		fb_json_set_int(j, "qps", p->qps);
+		fb_json_set_int(j, "post_list", p->post_list);
+		fb_json_set_int(j, "cq_mod", p->cq_mod);
+		fb_json_set_str(j, "direction", p->bidirectional ? "both" : "one");
+	}
+	if (p->loopback)
+		fb_json_set_bool(j, "loopback", 1);
+	return j;
+}
+
+int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
+{
+	struct verbs_state *s = st;
+	const struct verbs_params *p = &s->job->p;
+	/* Several rails: each singly, then all at once. */
+	unsigned last = s->n > 1 ? s->n : 0;
+
+	for (unsigned rail = 0; rail <= last; rail++) {
+		char which[32] = "";
+		if (s->n > 1 && rail < s->n)
+			snprintf(which, sizeof which, "/rail%u", rail);
+		else if (s->n > 1)
+			snprintf(which, sizeof which, "/rails");
+		for (int o = 0; o < p->nops; o++) {
+			for (int k = 0; k < p->nsizes; k++) {
+				enum verbs_op op = (enum verbs_op)p->ops[o];
+				json_t *params = point_params(s, op, p->sizes[k], rail);
+				struct fb_point *pt =
+					params ? fb_point_add(l, params,
+							 "verbs.%s/%s/%s/%s%s%s/%llu",
+							 verbs_bench_names[p->bench],
+							 verbs_ops[op].name,
+							 verbs_transports[p->transport].name,
+							 p->events ? "events" : "poll",
+							 p->bidirectional ? "/both" : "", which,
+							 (unsigned long long)p->sizes[k])
+					       : NULL;
+				if (!pt)
+					return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
+						"no memory for the sweep");
+				pt->size = p->sizes[k];
+				pt->user = (uint64_t)op | (uint64_t)rail << 8;
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
+{
+	unsigned first, count = verbs_point_rails(s, p, &first);
+
+	for (unsigned i = first; i < first + count; i++) {
+		struct verbs_rail *r = &s->rail[i];
+		for (unsigned q = 0; q < r->nqp; q++) {
+			verbs_pattern_fill(r->buf + verbs_send_off(r, q), p->size, s->rank, q);
+			memset(r->buf + verbs_recv_off(r, q), 0, r->span);
+		}
+	}
+	verbs_place_back(&s->placed);
+	s->placed.moved = false;
+	s->thread_node = verbs_place_thread(
+		verbs_place_node(s->job->p.numa, s->rail[first].dev->numa_node), &s->placed);
+	snprintf(s->what, sizeof s->what, "%s of %llu B from %s to %s on %s",
+		verbs_ops[verbs_point_op(p)].name, (unsigned long long)p->size,
+		s->rail[first].dev->name, s->rail[first].remote.device, s->rail[first].remote.host);
+}
+
+int verbs_state_check_data(
+	struct verbs_state *s, const struct fb_point *p, size_t upto, struct fb_err *e)
+{
+	unsigned first, count = verbs_point_rails(s, p, &first), peer = s->rank ^ 1;
+
+	for (unsigned i = first; i < first + count; i++) {
+		struct verbs_rail *r = &s->rail[i];
+		for (unsigned q = 0; q < r->nqp; q++) {
+			const uint8_t *got = r->buf + verbs_recv_off(r, q);
+			size_t at = verbs_pattern_check(got, upto, peer, q);
+			if (at) {
+				uint8_t want;
+				uint8_t *all = malloc(at);
+				if (!all)
+					return fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
+						"wrong data at byte %zu of a %s", at - 1, s->what);
+				verbs_pattern_fill(all, at, peer, q);
+				want = all[at - 1];
+				free(all);
+				fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
+					"wrong data: byte %zu of the message on %s, queue pair %u, is 0x%02x and "
+					"should be 0x%02x (%s)",
+					at - 1, r->dev->name, q, got[at - 1], want, s->what);
+				fb_hint(e,
+					"look at counters of corruption (icrc), memory errors (edac) and "
+					"IOMMU messages in dmesg at both ends");
+				return -EBADMSG;
+			}
+		}
+	}
+	return 0;
+}
+
+/* ---- counters and facts ---------------------------------------------------------------------- */
+
+/* Run control gathers the ends' counters, and names the source's rank. */
+int verbs_state_counters(void *st, json_t **out, struct fb_err *e)
+{
+	struct verbs_state *s = st;
+	json_t *j = json_object();
+
+	if (!j)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for counters");
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct verbs_dev *d = s->rail[i].dev;
+		char key[96];
+		json_t *c;
+		if (i == 0)
+			verbs_counters_settle(&live, d->name, d->port);
+		c = verbs_counters_read(&live, d->name, d->port);
+		snprintf(key, sizeof key, "%s/%u", d->name, d->port);
+		if (c && json_object_size(c))
+			json_object_set(j, key, c);
+		json_decref(c);
+	}
+	json_decref(s->counters[0]);
+	s->counters[0] = s->counters[1];
+	s->counters[1] = json_incref(j);
+	*out = j;
+	return 0;
+}
+
+void verbs_state_judge(struct verbs_state *s, struct fb_validity *v)
+{
+	if (s->job->p.loopback && s->rank == 0)
+		fb_validity_add(v, FB_VALID, "loopback: both ends are this host, not a fabric");
+	if (!s->counters[0] || !s->counters[1])
+		return;
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct verbs_dev *d = s->rail[i].dev;
+		int64_t grown[VERBS_NUM_CLASSES];
+		char key[96], text[256];
+		snprintf(key, sizeof key, "%s/%u", d->name, d->port);
+		verbs_counters_classify(d->driver, json_object_get(s->counters[0], key),
+			json_object_get(s->counters[1], key), grown);
+		if (verbs_loss_text(grown, text, sizeof text)[0])
+			fb_validity_add(
+				v, FB_SUSPECT, "%s counted during the point: %s", key, text);
+	}
+}
+
+json_t *verbs_state_facts(void *st, const struct fb_point *p)
+{
+	struct verbs_state *s = st;
+	const struct verbs_op_info *op = &verbs_ops[verbs_point_op(p)];
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	json_t *j = json_object(), *rails = json_array();
+
+	if (!j || !rails) {
+		json_decref(j);
+		json_decref(rails);
+		return NULL;
+	}
+	fb_json_set_str(
+		j, "definition", s->job->p.bench == VERBS_LATENCY ? op->latency : op->bandwidth);
+	for (unsigned i = first; i < first + count; i++) {
+		struct verbs_rail *r = &s->rail[i];
+		json_t *one = verbs_dev_facts(r->dev), *peer = verbs_end_to_json(&r->remote);
+		static const char *const internal[] = {
+			"addr", "length", "credit_addr", "rkey", "nqp"};
+		for (unsigned k = 0; k < sizeof internal / sizeof internal[0]; k++)
+			json_object_del(peer, internal[k]);
+		fb_json_set_int(one, "path_mtu", r->path_mtu);
+		fb_json_set_int(one, "qp_timeout", r->qp_timeout);
+		fb_json_set_int(one, "retry", r->retry);
+		fb_json_set_int(one, "rnr_retry", r->rnr_retry);
+		if (r->mem_node >= 0)
+			fb_json_set_int(one, "memory_node", r->mem_node);
+		if (s->thread_node >= 0)
+			fb_json_set_int(one, "thread_node", s->thread_node);
+		json_object_set_new(one, "peer", peer);
+		json_array_append_new(rails, one);
+	}
+	json_object_set_new(j, "rails", rails);
+	return j;
+}

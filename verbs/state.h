@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the RDMA benchmarks share: rails opened and connected, the sweep over operations, sizes and
+ * rails, threads for several rails at once, counters, facts and the check of the data. The loops
+ * themselves are the benchmarks' own.
+ */
+#ifndef VERBS_STATE_H
+#define VERBS_STATE_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/core/bench.h"
+#include "verbs/conn.h"
+#include "verbs/loops.h"
+#include "verbs/params.h"
+#include "verbs/place.h"
+
+/** The configuration of a benchmark run: parameters and opened devices (borrowed). */
+struct verbs_job {
+	struct verbs_params p;
+	struct verbs_node *node;
+	bool hardware; /**< real NICs at both ends, and two hosts: bounds mean something */
+};
+
+struct verbs_state {
+	const struct verbs_job *job;
+	struct fb_run *run;
+	unsigned rank; /**< 0: client */
+	struct verbs_rail rail[VERBS_MAX_RAILS];
+	unsigned n;
+	struct verbs_placed placed;
+	int thread_node; /**< where the measuring thread of the point's first rail runs; -1:
+			    anywhere */
+	atomic_int stop;
+	json_t *counters[2]; /**< this end's last two snapshots */
+	char what[160];
+	void *own; /**< the benchmark's */
+};
+
+/* fb_point.user: which operation on which rails. */
+enum verbs_op verbs_point_op(const struct fb_point *p);
+/** First rail and how many: one, or all of them. */
+unsigned verbs_point_rails(const struct verbs_state *s, const struct fb_point *p, unsigned *first);
+
+int verbs_state_open(struct fb_run *run, const struct verbs_job *job, struct verbs_state **s,
+	struct fb_err *e) FB_MUST_CHECK;
+void verbs_state_close(struct verbs_state *s);
+
+/* Callbacks of struct fb_bench that are the same for all. */
+int verbs_state_probe(const void *cfg, struct fb_err *why);
+int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e);
+int verbs_state_counters(void *st, json_t **out, struct fb_err *e);
+json_t *verbs_state_facts(void *st, const struct fb_point *p);
+
+/** What this end's counters tell of loss during the point goes into the validity. */
+void verbs_state_judge(struct verbs_state *s, struct fb_validity *v);
+/** Message bytes must be the peer's pattern. @param upto bytes to look at @return 0 or -EBADMSG */
+int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t upto,
+	struct fb_err *e) FB_MUST_CHECK;
+/** Fill what this end sends, clear what it receives, place the thread, for the rails of a point. */
+void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p);
+
+/**
+ * Run fn for each rail of the point at once, one thread each, and wait for all. The first rail runs
+ * on the calling thread; the others are placed on their own NIC's node.
+ * @return 0 or the first cause
+ */
+typedef int (*verbs_rail_fn)(struct verbs_state *s, unsigned rail, struct verbs_wait *w, void *arg);
+int verbs_state_each(struct verbs_state *s, const struct fb_point *p, verbs_rail_fn fn, void *arg,
+	struct fb_err *e) FB_MUST_CHECK;
+
+#endif
