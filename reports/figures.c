@@ -21,14 +21,16 @@ static const char *result_op(const json_t *result)
 	return fb_json_str(json_object_get(result, "params"), "op", "");
 }
 
+/* Collectives share their figures whatever the case says after "coll". */
 static void bench_of(const json_t *result, char *buf, size_t len)
 {
 	const char *c = fb_json_str(result, "case", "?");
-	snprintf(buf, len, "%.*s", (int)strcspn(c, "/"), c);
+	size_t n = strncmp(c, "coll", 4) == 0 ? strcspn(c, "/.") : strcspn(c, "/");
+	snprintf(buf, len, "%.*s", (int)n, c);
 }
 
 /* algbw follows from busbw, and a figure of it would say the same twice. */
-static bool drawable(const json_t *result)
+bool rep_drawable(const json_t *result)
 {
 	const char *metric = fb_json_str(result, "metric", "");
 	const json_t *params = json_object_get(result, "params");
@@ -42,8 +44,9 @@ static bool is_time(const json_t *result)
 	return strcmp(fb_json_str(result, "unit", ""), "ns") == 0;
 }
 
-static const char *section_of(const char *bench)
+const char *rep_section_of(const json_t *result)
 {
+	const char *bench = fb_json_str(result, "case", "?");
 	static const struct {
 		const char *prefix, *section;
 	} map[] = {{"verbs", "RDMA"}, {"coll", "Collectives"}, {"train", "Training"},
@@ -85,12 +88,9 @@ static void make_title(struct rep_figure *f)
 	spaced(f->op, op, sizeof(op));
 	if (strcmp(f->metric, "busbw") == 0)
 		snprintf(metric, sizeof(metric), "bus bandwidth");
-	if (strcmp(f->section, "RDMA") == 0)
-		snprintf(f->title, sizeof(f->title), "RDMA %s%s%s against message size", op,
-			op[0] ? " " : "", metric);
-	else
-		snprintf(f->title, sizeof(f->title), "%s%s%s against size", op[0] ? op : f->section,
-			" ", metric);
+	snprintf(f->title, sizeof(f->title), "%s %s%s%s against %s", f->section, op,
+		op[0] ? " " : "", metric,
+		strcmp(f->section, "RDMA") == 0 ? "message size" : "size");
 }
 
 static struct rep_figure *figure_for(struct rep_figures *all, const json_t *result)
@@ -98,8 +98,7 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	char bench[64];
 	const char *metric = fb_json_str(result, "metric", "?");
 	bench_of(result, bench, sizeof(bench));
-	bool split = is_time(result) && strncmp(bench, "verbs", 5) == 0;
-	const char *op = split ? result_op(result) : "";
+	const char *op = is_time(result) ? result_op(result) : "";
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->v[i].bench, bench) == 0 && strcmp(all->v[i].metric, metric) == 0 &&
 			strcmp(all->v[i].op, op) == 0)
@@ -114,9 +113,11 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	snprintf(f->metric, sizeof(f->metric), "%s", metric);
 	snprintf(f->op, sizeof(f->op), "%s", op);
 	snprintf(f->unit, sizeof(f->unit), "%s", fb_json_str(result, "unit", ""));
-	snprintf(f->section, sizeof(f->section), "%s", section_of(bench));
+	snprintf(f->section, sizeof(f->section), "%s", rep_section_of(result));
 	snprintf(f->where, sizeof(f->where), "%s", fb_json_str(result, "where", "?"));
 	snprintf(f->load, sizeof(f->load), "%s", fb_json_str(result, "load", ""));
+	snprintf(f->sync, sizeof(f->sync), "%s", fb_json_str(result, "sync", ""));
+	snprintf(f->definition, sizeof(f->definition), "%s", fb_json_str(result, "definition", ""));
 	f->kind = is_time(result) ? REP_BAND : REP_RATE;
 	make_id(f);
 	make_title(f);
@@ -137,29 +138,66 @@ static void value_text(const json_t *v, char *buf, size_t len)
 		buf[0] = '\0';
 }
 
-/* Which parameters differ among the results of a figure? Those name its series. */
-static json_t *varying_params(
-	const json_t *results, const struct rep_figures *all, size_t figure, const size_t *belongs)
+/* "qps 1", "send": a word speaks for itself, a number needs its name. */
+static void factor_text(const char *key, const json_t *v, char *buf, size_t len)
 {
-	json_t *first = json_object(), *varies = json_object();
-	size_t i;
+	char text[120];
+	value_text(v, text, sizeof(text));
+	bool word = json_is_string(v);
+	snprintf(
+		buf, len, "%s%s%s", word || !text[0] ? "" : key, word || !text[0] ? "" : " ", text);
+	for (char *c = buf; *c; c++)
+		if (*c == '_')
+			*c = ' ';
+}
+
+static void join(char *buf, size_t len, const char *word)
+{
+	size_t n = strlen(buf);
+	if (*word && n + strlen(word) + 3 < len)
+		snprintf(buf + n, len - n, "%s%s", n ? ", " : "", word);
+}
+
+static bool is_factor(const char *key, const json_t *v)
+{
+	return strcmp(key, "size") != 0 && strcmp(key, "count") != 0 && !json_is_object(v) &&
+	       !json_is_array(v);
+}
+
+/*
+ * Which parameters differ among the results of a figure? Those name its series; the others hold for
+ * all and stand below the figure. A parameter that only some results have differs too.
+ */
+static json_t *varying_params(
+	const json_t *results, struct rep_figure *f, size_t figure, const size_t *belongs)
+{
+	json_t *first = json_object(), *varies = json_object(), *params, *v;
 	const json_t *r;
-	(void)all;
+	const char *key;
+	size_t i, n = 0;
 	json_array_foreach (results, i, r) {
-		const char *key;
-		json_t *v;
 		if (belongs[i] != figure)
 			continue;
-		json_object_foreach (json_object_get(r, "params"), key, v) {
+		params = json_object_get(r, "params");
+		json_object_foreach (params, key, v) {
 			json_t *seen = json_object_get(first, key);
-			if (strcmp(key, "size") == 0 || strcmp(key, "count") == 0 ||
-				json_is_object(v) || json_is_array(v))
+			if (!is_factor(key, v))
 				continue;
+			if (seen ? !json_equal(seen, v) : n > 0)
+				json_object_set_new(varies, key, json_true());
 			if (!seen)
 				json_object_set(first, key, v);
-			else if (!json_equal(seen, v))
-				json_object_set_new(varies, key, json_true());
 		}
+		json_object_foreach (first, key, v)
+			if (!json_object_get(params, key))
+				json_object_set_new(varies, key, json_true());
+		n++;
+	}
+	json_object_foreach (first, key, v) {
+		char text[160];
+		factor_text(key, v, text, sizeof(text));
+		if (!json_object_get(varies, key))
+			join(f->factors, sizeof(f->factors), text);
 	}
 	json_decref(first);
 	return varies;
@@ -170,22 +208,14 @@ static void series_label(const json_t *result, json_t *varies, char *buf, size_t
 	const char *key;
 	json_t *flag;
 	const json_t *params = json_object_get(result, "params");
-	size_t k = 0;
 	buf[0] = '\0';
 	json_object_foreach (varies, key, flag) {
-		char text[80];
+		char text[160];
 		const json_t *v = json_object_get(params, key);
-		value_text(v, text, sizeof(text));
-		if (!text[0])
-			continue;
-		bool word = json_is_string(v);
-		int n = snprintf(buf + k, len - k, "%s%s%s%s", k ? ", " : "", word ? "" : key,
-			word ? "" : " ", text);
-		if (n < 0 || (size_t)n >= len - k)
-			break;
-		k += (size_t)n;
+		factor_text(key, v, text, sizeof(text));
+		join(buf, len, text);
 	}
-	if (k == 0) {
+	if (!buf[0]) {
 		const char *op = result_op(result);
 		snprintf(buf, len, "%s", *op ? op : fb_json_str(result, "metric", "value"));
 	}
@@ -251,10 +281,17 @@ static int add_to_row(
 {
 	const char *state = fb_json_str(json_object_get(result, "validity"), "state", "valid");
 	int valid = strcmp(state, "invalid") == 0 ? 2 : strcmp(state, "suspect") == 0 ? 1 : 0;
-	if (valid > row->valid)
+	if (valid > row->valid) {
+		const json_t *why = json_object_get(json_object_get(result, "validity"), "reasons");
+		const char *text = json_string_value(json_array_get(why, 0));
 		row->valid = valid;
+		snprintf(row->why, sizeof(row->why), "%s", text ? text : "");
+	}
 	row->samples += (uint64_t)fb_json_int(result, "n", 0);
-	row->bound = fb_json_num(json_object_get(result, "bound"), "value", 0);
+	const json_t *bound = json_object_get(result, "bound");
+	row->bound = fb_json_num(bound, "value", row->bound);
+	if (!f->bound_why[0])
+		snprintf(f->bound_why, sizeof(f->bound_why), "%s", fb_json_str(bound, "why", ""));
 	if (f->kind == REP_BAND && json_is_object(json_object_get(result, "hist"))) {
 		row->n++;
 		return add_hist(row, result, e);
@@ -267,64 +304,104 @@ static int add_to_row(
 	return 0;
 }
 
+static bool is_loopback(const json_t *result)
+{
+	return json_is_true(json_object_get(json_object_get(result, "params"), "loopback")) ||
+	       fb_json_int(json_object_get(result, "params"), "loopback", 0) != 0 ||
+	       json_is_true(json_object_get(json_object_get(result, "facts"), "loopback"));
+}
+
 static int add_result(struct rep_figure *f, const json_t *result, json_t *varies, struct fb_err *e)
 {
 	char label[160];
 	series_label(result, varies, label, sizeof(label));
 	if (strcmp(f->where, fb_json_str(result, "where", "?")) != 0)
 		snprintf(f->where, sizeof(f->where), "mixed");
+	bool loopback = is_loopback(result);
+	f->loopback = f->loopback || loopback;
 	struct rep_series *s = series_for(f, label);
+	if (s && (loopback || strcmp(fb_json_str(result, "where", "?"), "hardware") != 0))
+		s->not_headline = true;
 	struct rep_row *row =
 		s ? row_for(s, (uint64_t)fb_json_int(json_object_get(result, "params"), "size", 0))
 		  : NULL;
 	return row ? add_to_row(f, row, result, e) : -ENOMEM;
 }
 
+/* A copy of one row of times as a curve of the tail figure. */
+static int add_curve(
+	struct rep_figure *t, const struct rep_figure *from, const struct rep_series *s)
+{
+	char label[160] = "";
+	const struct rep_row *row = s->n > 0 ? &s->rows[0] : NULL;
+	if (!row || !row->hist || row->size != t->at_size)
+		return 0;
+	join(label, sizeof(label), from->op);
+	if (strcmp(s->label, from->op) != 0)
+		join(label, sizeof(label), s->label);
+	struct rep_series *curve = series_for(t, label);
+	struct rep_row *copy = curve ? row_for(curve, row->size) : NULL;
+	struct fb_hist *h = copy && !copy->hist ? malloc(sizeof(*h)) : NULL;
+	if (!h)
+		return -ENOMEM;
+	memcpy(h, row->hist, sizeof(*h));
+	copy->hist = h;
+	copy->n = row->n;
+	copy->samples = row->samples;
+	copy->valid = row->valid;
+	curve->not_headline = s->not_headline;
+	return 0;
+}
+
+static void free_series(struct rep_figure *f)
+{
+	for (size_t k = 0; k < f->n; k++) {
+		struct rep_series *s = &f->series[k];
+		for (size_t j = 0; j < s->n; j++) {
+			free(s->rows[j].hist);
+			free(s->rows[j].values);
+		}
+		free(s->rows);
+	}
+	free(f->series);
+}
+
 /* One tail figure per benchmark of times: the smallest size of every operation. */
 static int add_tail(struct rep_figures *all, size_t from)
 {
-	struct rep_figure t = {.kind = REP_TAIL};
-	const struct rep_figure *first = &all->v[from];
-	snprintf(t.bench, sizeof(t.bench), "%s", first->bench);
-	snprintf(t.metric, sizeof(t.metric), "%s", first->metric);
-	snprintf(t.unit, sizeof(t.unit), "%s", first->unit);
-	snprintf(t.section, sizeof(t.section), "%s", first->section);
-	snprintf(t.where, sizeof(t.where), "%s", first->where);
-	snprintf(t.load, sizeof(t.load), "%s", first->load);
-	t.at_size = first->n > 0 && first->series[0].n > 0 ? first->series[0].rows[0].size : 0;
+	struct rep_figure t = all->v[from];
+	char size[32];
+	int rc = 0;
+	t.at_size = t.n > 0 && t.series[0].n > 0 ? t.series[0].rows[0].size : 0;
+	t.kind = REP_TAIL;
+	t.op[0] = '\0';
+	t.series = NULL;
+	t.n = 0;
 	make_id(&t);
-	for (size_t i = from; i < all->n; i++) {
+	for (size_t i = from; i < all->n && rc == 0; i++) {
 		const struct rep_figure *f = &all->v[i];
 		if (f->kind != REP_BAND || strcmp(f->bench, t.bench) != 0 ||
 			strcmp(f->metric, t.metric) != 0)
 			continue;
-		for (size_t k = 0; k < f->n; k++) {
-			char label[160];
-			const struct rep_row *row =
-				f->series[k].n > 0 ? &f->series[k].rows[0] : NULL;
-			if (!row || !row->hist || row->size != t.at_size)
-				continue;
-			bool same = strcmp(f->series[k].label, f->op) == 0 || f->op[0] == '\0';
-			snprintf(label, sizeof(label), "%.40s%s%.100s", f->op, same ? "" : ", ",
-				same && f->op[0] ? "" : f->series[k].label);
-			struct rep_series *s = series_for(&t, label);
-			struct rep_row *copy = s ? row_for(s, row->size) : NULL;
-			struct fb_hist *h = copy && !copy->hist ? malloc(sizeof(*h)) : NULL;
-			if (!h)
-				continue;
-			memcpy(h, row->hist, sizeof(*h));
-			copy->hist = h;
-			copy->n = row->n;
-			copy->samples = row->samples;
-		}
+		for (size_t k = 0; k < f->n && rc == 0; k++)
+			rc = add_curve(&t, f, &f->series[k]);
+		t.loopback = t.loopback || f->loopback;
+		if (strcmp(f->where, t.where) != 0)
+			snprintf(t.where, sizeof(t.where), "mixed");
+		if (strcmp(f->definition, t.definition) != 0)
+			snprintf(t.definition, sizeof(t.definition),
+				"as in the figure of each operation");
+		if (strcmp(f->factors, t.factors) != 0)
+			t.factors[0] = '\0';
 	}
-	char size[32];
-	snprintf(t.title, sizeof(t.title), "%s %s tail at %s: share of samples above", t.section,
-		t.metric, fb_fmt_size(t.at_size, size, sizeof(size)));
-	struct rep_figure *v = t.n > 0 ? realloc(all->v, (all->n + 1) * sizeof(*v)) : NULL;
+	snprintf(t.title, sizeof(t.title), "%s %s tail at %s", t.section, t.metric,
+		fb_fmt_size(t.at_size, size, sizeof(size)));
+	struct rep_figure *v =
+		rc == 0 && t.n > 0 ? realloc(all->v, (all->n + 1) * sizeof(*v)) : NULL;
 	if (!v) {
-		free(t.series);
-		return t.n > 0 ? -ENOMEM : 0;
+		bool none = t.n == 0;
+		free_series(&t);
+		return rc != 0 ? rc : none ? 0 : -ENOMEM;
 	}
 	all->v = v;
 	v[all->n++] = t;
@@ -354,12 +431,12 @@ int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err 
 	int rc = belongs ? 0 : -ENOMEM;
 	memset(all, 0, sizeof(*all));
 	json_array_foreach (results, i, r) {
-		struct rep_figure *f = rc == 0 && drawable(r) ? figure_for(all, r) : NULL;
+		struct rep_figure *f = rc == 0 && rep_drawable(r) ? figure_for(all, r) : NULL;
 		if (rc == 0)
 			belongs[i] = f ? (size_t)(f - all->v) : SIZE_MAX;
 	}
 	for (size_t k = 0; k < all->n && rc == 0; k++) {
-		json_t *varies = varying_params(results, all, k, belongs);
+		json_t *varies = varying_params(results, &all->v[k], k, belongs);
 		json_array_foreach (results, i, r) {
 			if (rc == 0 && belongs[i] == k)
 				rc = add_result(&all->v[k], r, varies, e);
@@ -378,23 +455,13 @@ int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err 
 
 void rep_figures_free(struct rep_figures *all)
 {
-	for (size_t i = 0; i < all->n; i++) {
-		for (size_t k = 0; k < all->v[i].n; k++) {
-			struct rep_series *s = &all->v[i].series[k];
-			for (size_t j = 0; j < s->n; j++) {
-				free(s->rows[j].hist);
-				free(s->rows[j].values);
-			}
-			free(s->rows);
-		}
-		free(all->v[i].series);
-	}
+	for (size_t i = 0; i < all->n; i++)
+		free_series(&all->v[i]);
 	free(all->v);
 	memset(all, 0, sizeof(*all));
 }
 
-/* ---- values as drawn
- * -------------------------------------------------------------------------------- */
+/* ---- values as drawn ------------------------------------------------------------------------- */
 
 static bool is_rdma(const struct rep_figure *f)
 {
@@ -423,9 +490,11 @@ const char *rep_axis(const struct rep_figure *f)
 {
 	if (strcmp(f->unit, "ns") == 0)
 		return is_rdma(f) ? "Latency [us]" : "Time [us]";
+	if (strcmp(f->unit, "bytes/s") == 0 && is_rdma(f))
+		return "Goodput [Gb/s]";
 	if (strcmp(f->unit, "bytes/s") == 0)
-		return is_rdma(f) ? "Goodput [Gb/s]" : "Bus bandwidth [GB/s = 10^9 bytes/s]";
-	return "Messages [million/s]";
+		return strcmp(f->metric, "busbw") == 0 ? "Bus bandwidth [GB/s]" : "Rate [GB/s]";
+	return strstr(f->metric, "message") ? "Messages [million/s]" : "Rate [million/s]";
 }
 
 double rep_row_value(const struct rep_figure *f, const struct rep_row *r)
@@ -469,6 +538,23 @@ void rep_row_range(const struct rep_figure *f, const struct rep_row *r, double *
 	}
 }
 
+double rep_row_percentile(const struct rep_figure *f, const struct rep_row *r, double q)
+{
+	double ns;
+	return r->hist && fb_hist_percentile(r->hist, q, &ns) == 0 ? ns * rep_scale(f) : NAN;
+}
+
+const char *rep_num(double v, char *buf, size_t len)
+{
+	if (!isfinite(v)) {
+		snprintf(buf, len, "-");
+		return buf;
+	}
+	int digits = fabs(v) > 0 ? 2 - (int)floor(log10(fabs(v))) : 0;
+	snprintf(buf, len, "%.*f", digits < 0 ? 0 : digits > 9 ? 9 : digits, v);
+	return buf;
+}
+
 const char *rep_where_text(const char *where)
 {
 	static const struct {
@@ -484,4 +570,13 @@ const char *rep_where_text(const char *where)
 		if (strcmp(map[i].where, where) == 0)
 			return map[i].text;
 	return "on more than one kind of place: see the table";
+}
+
+const char *rep_measured(const struct rep_figure *f, char *buf, size_t len)
+{
+	bool measured = strcmp(f->where, "predicted") != 0 && strcmp(f->where, "imported") != 0;
+	snprintf(buf, len, "%s%s%s", measured ? "Measured " : "Figures ",
+		f->loopback ? "over loopback (no link was crossed), " : "",
+		rep_where_text(f->where));
+	return buf;
 }

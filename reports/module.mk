@@ -1,0 +1,3 @@
+SRC += reports/figures.c reports/plot.c reports/plot_text.c reports/markup.c reports/html.c \
+	reports/html_figure.c reports/sections.c reports/topology.c reports/report.c
+EMBED += reports/report.css

@@ -30,12 +30,14 @@ struct rep_row {
 	uint64_t samples;     /* iterations behind the row */
 	double bound;         /* in the metric's unit; 0: none */
 	int valid;            /* worst validity: 0 valid, 1 suspect, 2 invalid */
+	char why[200];        /* first reason of that validity */
 };
 
 struct rep_series {
 	char label[160];
 	struct rep_row *rows; /* ascending by size */
 	size_t n;
+	bool not_headline; /* some of it is not from hardware, or from loopback */
 };
 
 struct rep_figure {
@@ -48,6 +50,11 @@ struct rep_figure {
 	char where[24]; /* what it was measured on; "mixed" when the series differ */
 	char op[40];    /* figures of times are split by operation */
 	char load[16];
+	char sync[24];
+	char definition[240]; /* what one value is, in the benchmark's own words; may be empty */
+	char bound_why[160];  /* of the first bound met */
+	char factors[600];    /* the parameters that all series share: "qps 1, mtu 1024" */
+	bool loopback;        /* some of it never left the host */
 	enum rep_kind kind;
 	struct rep_series *series;
 	size_t n;
@@ -74,22 +81,67 @@ const char *rep_unit(const struct rep_figure *f); /* "us" */
 /* "in the lab (emulated guests, Soft-RoCE)" */
 const char *rep_where_text(const char *where);
 
-/* plot.c: writes dir/ID.dat, dir/ID.gp, and dir/ID.svg by gnuplot. -ENOENT: no gnuplot (the data
- * are there). */
-int rep_plot(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
+/* Nearest-rank percentile of a row of times in the drawn unit; NAN when the sample does not support
+ * it (stats.h, fb_quantile_min_n) or the row has no times. */
+double rep_row_percentile(const struct rep_figure *f, const struct rep_row *r, double q);
+/* Three significant digits, never an exponent: "1.63", "0.0042", "12300". NAN: "-". @return buf */
+const char *rep_num(double v, char *buf, size_t len);
 
-/* html.c: the page. base is the run directory (topology.svg, topology.json), NULL for a lone
- * document. */
-void rep_html(
-	struct fb_strbuf *b, const json_t *doc, const struct rep_figures *f, const char *base);
+/* "Measured in the lab: ...", with loopback named. @return buf */
+const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
+
+/* plot_text.c: the data and the script of a figure, as text. Strings from documents stand in single
+ * quotes only, where gnuplot neither runs back-ticks nor knows escapes. */
+void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f);
+void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f);
+/* x tics for sizes from lo to hi (> 0): labels at powers of two, thinned so that they never
+ * overlap; the powers between are minor tics. "('2 B' 2, '' 4 1, ...)" */
+void rep_size_tics(struct fb_strbuf *b, uint64_t lo, uint64_t hi);
+
+/* plot.c: writes dir/ID.dat and dir/ID.gp. @return 0 or -errno */
+int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
+/* Draws dir/ID.svg by gnuplot, and notes its path in f->svg. @return 0; -ENOENT: no gnuplot here;
+ * -EIO, -ETIMEDOUT: it failed */
+int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
+
+/* html.c: the page. */
+struct rep_page {
+	const json_t *doc;
+	const struct rep_figures *figures;
+	const char *base; /* run directory (topology.svg, topology.json); NULL: lone document */
+	const char *data_name;  /* "run.json", for the footer */
+	const char *plots_name; /* "plots" */
+	const char *no_plots;   /* why there are no pictures; NULL: there are */
+};
+void rep_html(struct fb_strbuf *b, const struct rep_page *p);
+
+/* html_figure.c: headline tiles, and the figures of one section. @return how many it wrote */
+void rep_html_headline(struct fb_strbuf *b, const struct rep_figures *f);
+size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section);
 /* sections.c: parts of the page that come from the document rather than from figures. */
 void rep_html_verdict(struct fb_strbuf *b, const json_t *doc);
 void rep_html_parts(struct fb_strbuf *b, const json_t *doc);
 void rep_html_system(struct fb_strbuf *b, const json_t *doc);
 void rep_html_checks(struct fb_strbuf *b, const json_t *doc);
 void rep_html_messages(struct fb_strbuf *b, const json_t *doc);
+/* Results that no figure shows: those without a size. */
+void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section);
+/* topology.c: topology.svg and the tables of topology.json. */
 void rep_html_topology(struct fb_strbuf *b, const char *base);
-/* A file as data: URI. false when it cannot be read. */
+
+/* Is this result drawn in a figure (times or rates with a size)? Its section: "RDMA", ... */
+bool rep_drawable(const json_t *result);
+const char *rep_section_of(const json_t *result);
+
+/* markup.c: escaped pieces of HTML. */
+/* <TAG CLASS>formatted, escaped text</TAG>; cls NULL: no class */
+void rep_tag(struct fb_strbuf *b, const char *tag, const char *cls, const char *fmt, ...)
+	FB_PRINTF(4, 5);
+/* Formatted text, escaped. */
+void rep_text(struct fb_strbuf *b, const char *fmt, ...) FB_PRINTF(2, 3);
+/* A row of a two-column table of facts; nothing when the text is empty. */
+void rep_fact(struct fb_strbuf *b, const char *name, const char *fmt, ...) FB_PRINTF(3, 4);
+/* A file as <img src="data:...">. false when it cannot be read: nothing is written. */
 bool rep_html_image(struct fb_strbuf *b, const char *path, const char *alt);
 
 #endif

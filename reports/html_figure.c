@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Figures in the page: the picture, a caption that says what one value is and what it was measured
+ * on, and a table of exactly the points that were drawn. Headline tiles show hardware only.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/core/units.h"
+#include "reports/report_priv.h"
+
+#define MAX_TILES 8
+
+/* ---- headline -------------------------------------------------------------------------------- */
+
+static void tile(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_series *s,
+	const struct rep_row *r)
+{
+	char num[32], size[32];
+	fb_strbuf_add(b, "<div class=\"tile\">");
+	fb_strbuf_add(b, "<div class=\"value\">");
+	rep_text(b, "%s", rep_num(rep_row_value(f, r), num, sizeof(num)));
+	rep_tag(b, "span", "unit", " %s", rep_unit(f));
+	fb_strbuf_add(b, "</div>");
+	rep_tag(b, "div", "what", "%s %s%s%s at %s", f->section, f->op, f->op[0] ? " " : "",
+		strcmp(f->metric, "busbw") == 0 ? "bus bandwidth" : f->metric,
+		fb_fmt_size(r->size, size, sizeof(size)));
+	if (strcmp(s->label, f->op) != 0)
+		rep_tag(b, "div", "note", "%s", s->label);
+	if (r->bound > 0)
+		rep_tag(b, "div", "note", "%.1f %% of its bound",
+			100 * rep_row_value(f, r) / (r->bound * rep_scale(f)));
+	else if (isfinite(rep_row_percentile(f, r, 0.99)))
+		rep_tag(b, "div", "note", "p99 %s %s",
+			rep_num(rep_row_percentile(f, r, 0.99), num, sizeof(num)), rep_unit(f));
+	fb_strbuf_add(b, "</div>\n");
+}
+
+/* A figure's headline: the time at its smallest size, the rate where it is highest. */
+static const struct rep_row *headline_row(const struct rep_figure *f, const struct rep_series **s)
+{
+	const struct rep_row *best = NULL;
+	for (size_t i = 0; i < f->n; i++) {
+		for (size_t k = 0; k < f->series[i].n; k++) {
+			const struct rep_row *r = &f->series[i].rows[k];
+			if (f->series[i].not_headline || r->valid > 0 ||
+				!isfinite(rep_row_value(f, r)))
+				continue;
+			bool better =
+				!best || (f->kind == REP_BAND ? r->size < best->size
+							      : rep_row_value(f, r) >
+									rep_row_value(f, best));
+			if (better) {
+				best = r;
+				*s = &f->series[i];
+			}
+		}
+	}
+	return best;
+}
+
+void rep_html_headline(struct fb_strbuf *b, const struct rep_figures *f)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < f->n && n < MAX_TILES; i++) {
+		const struct rep_series *s = NULL;
+		const struct rep_row *r =
+			f->v[i].kind == REP_TAIL ? NULL : headline_row(&f->v[i], &s);
+		if (!r)
+			continue;
+		fb_strbuf_add(b, n == 0 ? "<div class=\"tiles\">\n" : "");
+		tile(b, &f->v[i], s, r);
+		n++;
+	}
+	if (n > 0)
+		fb_strbuf_add(b, "</div>\n");
+	else
+		rep_tag(b, "p", "quiet",
+			"No headline figures: nothing in this run was measured on fabric hardware between hosts, and figures from the lab, loopback or the CPU judge no hardware.");
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void cell(struct fb_strbuf *b, double v)
+{
+	char num[32];
+	rep_tag(b, "td", "n", "%s", rep_num(v, num, sizeof(num)));
+}
+
+static void head(struct fb_strbuf *b, const char *const *names, const char *unit)
+{
+	fb_strbuf_add(b, "<thead><tr>");
+	for (; *names; names++) {
+		const char *u = **names == '*' ? unit : "";
+		rep_tag(b, "th", NULL, *u ? "%s [%s]" : "%s", *names + (**names == '*'), u);
+	}
+	fb_strbuf_add(b, "</tr></thead><tbody>\n");
+}
+
+static void validity_cell(struct fb_strbuf *b, const struct rep_row *r)
+{
+	static const char *const words[] = {"valid", "suspect", "invalid"};
+	fb_strbuf_printf(b, "<td class=\"%s\">", words[r->valid]);
+	rep_text(b, "%s%s%s", words[r->valid], r->why[0] ? ": " : "", r->why);
+	fb_strbuf_add(b, "</td></tr>\n");
+}
+
+static void size_cell(struct fb_strbuf *b, uint64_t size)
+{
+	char text[32];
+	rep_tag(b, "td", "n", "%s", fb_fmt_size(size, text, sizeof(text)));
+}
+
+static void band_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
+{
+	double lo, hi, k = rep_scale(f);
+	bool times = r->hist && r->hist->n > 0;
+	rep_row_range(f, r, &lo, &hi);
+	cell(b, times ? (double)r->hist->min * k : NAN);
+	cell(b, lo);
+	cell(b, rep_row_value(f, r));
+	cell(b, hi);
+	cell(b, rep_row_percentile(f, r, 0.999));
+	cell(b, times ? (double)r->hist->max * k : NAN);
+	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
+	rep_tag(b, "td", "n", "%zu", r->n);
+	validity_cell(b, r);
+}
+
+static void rate_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
+{
+	double lo, hi, v = rep_row_value(f, r), bound = r->bound * rep_scale(f);
+	rep_row_range(f, r, &lo, &hi);
+	cell(b, v);
+	cell(b, lo);
+	cell(b, hi);
+	cell(b, r->bound > 0 ? bound : NAN);
+	cell(b, r->bound > 0 ? 100 * v / bound : NAN);
+	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
+	rep_tag(b, "td", "n", "%zu", r->n);
+	validity_cell(b, r);
+}
+
+static void tail_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
+{
+	static const double q[] = {0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+		cell(b, rep_row_percentile(f, r, q[i]));
+	cell(b, r->hist && r->hist->n > 0 ? (double)r->hist->max * rep_scale(f) : NAN);
+	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
+	rep_tag(b, "td", "n", "%zu", r->n);
+	validity_cell(b, r);
+}
+
+static void table(struct fb_strbuf *b, const struct rep_figure *f)
+{
+	static const char *const band[] = {"series", "size", "*min", "*p5", "*median", "*p99",
+		"*p99.9", "*max", "samples", "launches", "validity", NULL};
+	static const char *const rate[] = {"series", "size", "*median of launches", "*lowest",
+		"*highest", "*bound", "% of bound", "samples", "launches", "validity", NULL};
+	static const char *const tail[] = {"series", "size", "*p50", "*p90", "*p99", "*p99.9",
+		"*p99.99", "*p99.999", "*max", "samples", "launches", "validity", NULL};
+	static const char *const *const heads[] = {
+		[REP_BAND] = band, [REP_RATE] = rate, [REP_TAIL] = tail};
+	static void (*const rows[])(
+		struct fb_strbuf *, const struct rep_figure *, const struct rep_row *) = {
+		[REP_BAND] = band_row, [REP_RATE] = rate_row, [REP_TAIL] = tail_row};
+	fb_strbuf_add(b, "<div class=\"wide\"><table>");
+	head(b, heads[f->kind], rep_unit(f));
+	for (size_t i = 0; i < f->n; i++) {
+		for (size_t k = 0; k < f->series[i].n; k++) {
+			fb_strbuf_add(b, k == 0 && i > 0 ? "<tr class=\"first\">" : "<tr>");
+			rep_tag(b, "td", NULL, "%s", f->series[i].label);
+			size_cell(b, f->series[i].rows[k].size);
+			rows[f->kind](b, f, &f->series[i].rows[k]);
+		}
+	}
+	fb_strbuf_add(b, "</tbody></table></div>\n");
+}
+
+/* ---- caption --------------------------------------------------------------------------------- */
+
+static void extent(const struct rep_figure *f, uint64_t *samples, size_t *least, size_t *most)
+{
+	*samples = 0;
+	*least = SIZE_MAX;
+	*most = 0;
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->series[i].n; k++) {
+			const struct rep_row *r = &f->series[i].rows[k];
+			*samples += r->samples;
+			*least = r->n < *least ? r->n : *least;
+			*most = r->n > *most ? r->n : *most;
+		}
+}
+
+/* " What: text." with one full stop, whether the text has one or not. */
+static void sentence(struct fb_strbuf *b, const char *what, const char *text)
+{
+	size_t n = strlen(text);
+	while (n > 0 && (text[n - 1] == '.' || text[n - 1] == ' '))
+		n--;
+	if (n > 0)
+		rep_text(b, " %s: %.*s.", what, (int)n, text);
+}
+
+static void caption(struct fb_strbuf *b, const struct rep_figure *f)
+{
+	uint64_t samples;
+	size_t least, most;
+	char where[320];
+	extent(f, &samples, &least, &most);
+	fb_strbuf_add(b, "<figcaption>");
+	rep_tag(b, "span", "where", "%s.", rep_measured(f, where, sizeof(where)));
+	sentence(b, "One value", f->definition);
+	if (strcmp(f->load, "closed") == 0)
+		rep_text(b,
+			" Load: idle, closed loop (the next operation starts when the last has ended).");
+	else if (f->load[0])
+		rep_text(b, " Load: %s loop.", f->load);
+	rep_text(b, " %llu samples", (unsigned long long)samples);
+	if (least == most)
+		rep_text(b, " from %zu launch%s of each point.", most, most == 1 ? "" : "es");
+	else
+		rep_text(b, " from %zu to %zu launches of each point.", least, most);
+	sentence(b, "Bound", f->bound_why);
+	sentence(b, "All series", f->factors);
+	fb_strbuf_add(b, "</figcaption>\n");
+}
+
+static void figure(struct fb_strbuf *b, const struct rep_page *p, const struct rep_figure *f)
+{
+	fb_strbuf_printf(b, "<figure id=\"%s\">\n", f->id);
+	if (!rep_html_image(b, f->svg, f->title)) {
+		rep_tag(b, "h3", NULL, "%s", f->title);
+		rep_tag(b, "p", "quiet", "No picture: %s. The data are in %s/%s.dat.",
+			p->no_plots ? p->no_plots : "it could not be drawn", p->plots_name, f->id);
+	}
+	caption(b, f);
+	fb_strbuf_add(b, "<details><summary>The points of this figure</summary>\n");
+	table(b, f);
+	rep_tag(b, "p", "quiet", "Files: %s/%s.dat, .gp, .svg", p->plots_name, f->id);
+	fb_strbuf_add(b, "</details>\n</figure>\n");
+}
+
+size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < p->figures->n; i++) {
+		if (strcmp(p->figures->v[i].section, section) != 0)
+			continue;
+		fb_strbuf_add(b, n++ == 0 ? "<div class=\"figures\">\n" : "");
+		figure(b, p, &p->figures->v[i]);
+	}
+	fb_strbuf_add(b, n > 0 ? "</div>\n" : "");
+	return n;
+}

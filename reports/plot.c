@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Files of a figure: ID.dat, ID.gp, and ID.svg by gnuplot, started by argv with a deadline and with
+ * no start-up file of the user's. A machine without gnuplot still gets the data and the script.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/core/clock.h"
+#include "bench/core/json.h"
+#include "bench/core/proc.h"
+#include "reports/report_priv.h"
+
+#define GNUPLOT_DEADLINE_NS 60000000000ull
+
+static int write_text(const struct rep_figure *f, const char *dir, const char *ext,
+	void (*text)(struct fb_strbuf *, const struct rep_figure *), struct fb_err *e)
+{
+	char path[4096];
+	struct fb_strbuf b = {0};
+	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, f->id, ext) >= (int)sizeof(path))
+		return fb_fail_usage(e, "%s: the path is too long", dir);
+	text(&b, f);
+	size_t len = b.len;
+	char *s = fb_strbuf_take(&b);
+	int rc = s ? fb_write_file_atomic(path, s, len, e)
+		   : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s", path);
+	free(s);
+	return rc;
+}
+
+int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
+{
+	int rc = write_text(f, dir, "dat", rep_dat_text, e);
+	return rc == 0 ? write_text(f, dir, "gp", rep_gp_text, e) : rc;
+}
+
+static int run_gnuplot(const char *program, const char *dir, const char *script, struct fb_err *e)
+{
+	static const char *const env[] = {"LC_ALL=C", NULL};
+	const char *const argv[] = {program, "-d", script, NULL};
+	struct fb_proc_opts o = {.env = env,
+		.cwd = dir,
+		.capture = 4096,
+		.deadline_ns = fb_deadline_in(GNUPLOT_DEADLINE_NS)};
+	struct fb_proc_result r;
+	int rc = fb_proc_run(argv, &o, &r, e);
+	if (rc == 0 && r.status != 0) {
+		const char *why = r.err ? r.err + strspn(r.err, "\n\t ") : "";
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
+			"gnuplot ended with status %d on %s/%s: %.*s", r.status, dir, script,
+			(int)strcspn(why, "\n"), why);
+		fb_hint(e, "see it by: cd %s && gnuplot %s", dir, script);
+	}
+	fb_proc_result_free(&r);
+	return rc;
+}
+
+int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e)
+{
+	char program[4096], script[128], svg[4096];
+	f->svg[0] = '\0';
+	if (snprintf(svg, sizeof(svg), "%s/%s.svg", dir, f->id) >= (int)sizeof(svg))
+		return fb_fail_usage(e, "%s: the path is too long", dir);
+	/* A picture of an earlier run must not stand beside new data. */
+	unlink(svg);
+	if (fb_find_program("gnuplot", program, sizeof(program)) != 0) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOENT,
+			"gnuplot is not installed, so there are no pictures; their data and scripts are in %s",
+			dir);
+		fb_hint(e,
+			"apt-get install gnuplot-nox fonts-dejavu-core, then make the report again");
+		return -ENOENT;
+	}
+	snprintf(script, sizeof(script), "%s.gp", f->id);
+	int rc = run_gnuplot(program, dir, script, e);
+	if (rc == 0)
+		snprintf(f->svg, sizeof(f->svg), "%s", svg);
+	return rc;
+}

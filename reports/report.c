@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The command: a run directory or one result document in, plots and the page out. It measures
+ * nothing and needs nothing but the files; gnuplot is used where it is.
+ */
+#include "reports/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/core/json.h"
+#include "bench/core/log.h"
+#include "bench/core/opt.h"
+#include "bench/core/result.h"
+#include "reports/report_priv.h"
+
+struct report_cfg {
+	char *input, *output;
+	bool plots_only;
+};
+
+static const struct fb_opt report_opts[] = {
+	{.name = "input",
+		.type = FB_OPT_STRING,
+		.offset = offsetof(struct report_cfg, input),
+		.arg = "DIR|FILE",
+		.help = "a run directory (with run.json), or one result document",
+		.positional = true},
+	{.letter = 'o',
+		.name = "output",
+		.type = FB_OPT_STRING,
+		.offset = offsetof(struct report_cfg, output),
+		.arg = "FILE",
+		.help = "the page: DIR/report.html, or FILE with .html instead of .json, by default"},
+	{.name = "plots-only",
+		.type = FB_OPT_FLAG,
+		.offset = offsetof(struct report_cfg, plots_only),
+		.help = "write the plots' folder, and no page"},
+	{0},
+};
+
+static const char report_notes[] =
+	"The plots of a run directory are in DIR/plots, those of one document or of a page elsewhere in PAGE.plots\n"
+	"(report.plots for report.html): per figure ID.dat (tab-separated, units in its first lines), ID.gp (a script to\n"
+	"restyle and rerun: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says so.\n"
+	"Exit status: 0 written, 2 the input cannot be read, 3 the output cannot be written.";
+
+static struct fb_opt_spec make_spec(struct report_cfg *cfg)
+{
+	return (struct fb_opt_spec){
+		.command = "report",
+		.usage = "DIR|FILE [options]",
+		.summary =
+			"Make plots and one self-contained HTML page from the results of a run or of one command.",
+		.notes = report_notes,
+		.sets = {{"Options", report_opts, cfg}},
+	};
+}
+
+struct paths {
+	bool is_dir;
+	char doc[4096], html[4096], plots[4096];
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* path without the extension, plus another. */
+static int with_extension(const char *path, const char *old, const char *ext, char *buf, size_t len)
+{
+	size_t n = strlen(path), k = strlen(old);
+	if (n > k && strcmp(path + n - k, old) == 0)
+		n -= k;
+	return snprintf(buf, len, "%.*s%s", (int)n, path, ext) < (int)len ? 0 : -ENAMETOOLONG;
+}
+
+static int find_paths(const struct report_cfg *cfg, struct paths *p, struct fb_err *e)
+{
+	struct stat st;
+	if (!cfg->input)
+		return fb_fail_usage(e, "report: of what? Usage: fabricbench report DIR|FILE");
+	if (stat(cfg->input, &st) != 0) {
+		fb_fail_usage(e, "cannot read %s: %s", cfg->input, strerror(errno));
+		fb_hint(e,
+			"give a run directory that `fabricbench run` made, or a document that a command's -o wrote");
+		return e->code;
+	}
+	p->is_dir = S_ISDIR(st.st_mode);
+	int n = p->is_dir ? snprintf(p->doc, sizeof(p->doc), "%s/run.json", cfg->input)
+			  : snprintf(p->doc, sizeof(p->doc), "%s", cfg->input);
+	int rc = n < (int)sizeof(p->doc) ? 0 : -ENAMETOOLONG;
+	if (rc == 0 && cfg->output)
+		rc = snprintf(p->html, sizeof(p->html), "%s", cfg->output) < (int)sizeof(p->html)
+			     ? 0
+			     : -ENAMETOOLONG;
+	else if (rc == 0 && p->is_dir)
+		rc = snprintf(p->html, sizeof(p->html), "%s/report.html", cfg->input) <
+				     (int)sizeof(p->html)
+			     ? 0
+			     : -ENAMETOOLONG;
+	else if (rc == 0)
+		rc = with_extension(cfg->input, ".json", ".html", p->html, sizeof(p->html));
+	if (rc == 0 && p->is_dir && !cfg->output)
+		rc = snprintf(p->plots, sizeof(p->plots), "%s/plots", cfg->input) <
+				     (int)sizeof(p->plots)
+			     ? 0
+			     : -ENAMETOOLONG;
+	else if (rc == 0)
+		rc = with_extension(p->html, ".html", ".plots", p->plots, sizeof(p->plots));
+	if (rc != 0)
+		return fb_fail_usage(e, "report %s: the path is too long", cfg->input);
+	return 0;
+}
+
+/*
+ * All figures. A missing gnuplot, or one that fails, costs pictures and nothing else: `why` then
+ * says it for the page. Data that cannot be written are an error.
+ */
+static int make_plots(
+	struct rep_figures *all, const struct paths *p, char *why, size_t len, struct fb_err *e)
+{
+	int rc = 0;
+	if (mkdir(p->plots, 0755) != 0 && errno != EEXIST)
+		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make the folder %s: %s",
+			p->plots, strerror(errno));
+	for (size_t i = 0; i < all->n && rc == 0; i++) {
+		struct fb_err one = {0};
+		fb_progress("figure %zu of %zu: %s", i + 1, all->n, all->v[i].id);
+		rc = rep_plot_data(&all->v[i], p->plots, e);
+		if (rc != 0 || rep_plot_draw(&all->v[i], p->plots, &one) == 0)
+			continue;
+		fb_progress_end();
+		if (!why[0]) /* once: the next would say the same */
+			fb_log_err(&one);
+		snprintf(why, len, "%s", one.msg);
+	}
+	fb_progress_end();
+	return rc;
+}
+
+static int make_page(const struct rep_figures *all, const struct paths *p, const json_t *doc,
+	const char *why, struct fb_err *e)
+{
+	char base[4096];
+	struct fb_strbuf b = {0};
+	snprintf(base, sizeof(base), "%.*s", (int)(strlen(p->doc) - strlen("/run.json")), p->doc);
+	struct rep_page page = {.doc = doc,
+		.figures = all,
+		.base = p->is_dir ? base : NULL,
+		.data_name = base_name(p->doc),
+		.plots_name = base_name(p->plots),
+		.no_plots = why[0] ? why : NULL};
+	rep_html(&b, &page);
+	size_t n = b.len;
+	char *text = fb_strbuf_take(&b);
+	int rc =
+		text ? fb_write_file_atomic(p->html, text, n, e)
+		     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the page %s", p->html);
+	free(text);
+	return rc;
+}
+
+static int make_report(const struct report_cfg *cfg, struct fb_err *e)
+{
+	struct paths p = {0};
+	struct rep_figures all = {0};
+	char why[768] = "";
+	int rc = find_paths(cfg, &p, e);
+	if (rc != 0)
+		return rc;
+	json_t *doc = fb_doc_load(p.doc, e);
+	if (!doc) {
+		if (p.is_dir)
+			fb_hint(e,
+				"a run directory holds run.json; `fabricbench run PLAN -o DIR` makes one");
+		return e->code;
+	}
+	rc = rep_figures_build(doc, &all, e);
+	if (rc == 0)
+		rc = make_plots(&all, &p, why, sizeof(why), e);
+	if (rc == 0 && !cfg->plots_only)
+		rc = make_page(&all, &p, doc, why, e);
+	if (rc == 0)
+		printf("%s\n", cfg->plots_only ? p.plots : p.html);
+	rep_figures_free(&all);
+	json_decref(doc);
+	return rc;
+}
+
+static int report_main(int argc, char **argv)
+{
+	struct report_cfg cfg = {0};
+	struct fb_err e = {0};
+	struct fb_opt_spec spec = make_spec(&cfg);
+	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	if (rc == 1)
+		return FB_EXIT_OK;
+	if (rc == 0)
+		rc = make_report(&cfg, &e);
+	fb_opt_free(&spec);
+	return rc < 0 ? fb_cmd_fail(&e) : FB_EXIT_OK;
+}
+
+const struct fb_cmd report_cmd = {
+	.name = "report",
+	.summary = "plots and one HTML page from a run's results",
+	.run = report_main,
+};
