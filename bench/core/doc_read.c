@@ -116,6 +116,19 @@ static const struct shape validity_keys[] = {
 	{.key = "reasons", .types = T_ARR, .items = T_STR},
 	{.key = NULL},
 };
+/* Present and of these types; fb_hist_from_json() judges the rest. */
+static const struct shape hist_keys[] = {
+	{.key = "unit", .types = T_STR},
+	{.key = "sub_bits", .types = T_INT},
+	{.key = "n", .types = T_INT, .natural = true},
+	{.key = "overflow", .types = T_INT, .natural = true},
+	{.key = "min", .types = T_NUM | T_NULL},
+	{.key = "max", .types = T_NUM | T_NULL},
+	{.key = "sum", .types = T_NUM},
+	{.key = "stddev", .types = T_NUM | T_NULL},
+	{.key = "buckets", .types = T_ARR, .items = T_ARR},
+	{.key = NULL},
+};
 static const struct shape result_keys[] = {
 	{.key = "case", .types = T_STR, .words = not_empty},
 	{.key = "job", .types = T_STR | T_NULL},
@@ -133,7 +146,7 @@ static const struct shape result_keys[] = {
 	{.key = "bound", .types = T_OBJ | T_NULL, .keys = bound_keys},
 	{.key = "n", .types = T_INT, .natural = true},
 	{.key = "warmup_dropped", .types = T_INT, .natural = true},
-	{.key = "hist", .types = T_OBJ, .optional = true}, /* fb_hist_from_json() knows its keys */
+	{.key = "hist", .types = T_OBJ, .optional = true, .keys = hist_keys},
 	{.key = "samples", .types = T_ARR, .optional = true, .items = T_NUM},
 	{.key = "stats", .types = T_OBJ},
 	{.key = "per_rank", .types = T_ARR, .items = T_OBJ, .item_keys = rank_keys},

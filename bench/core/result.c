@@ -507,8 +507,9 @@ static bool has_error(const json_t *errors, const struct fb_err *e)
 {
 	for (size_t i = 0; i < json_array_size(errors); i++) {
 		const json_t *j = json_array_get(errors, i);
+		/* On its way back it may have gained a "rank 1 on HOST: " before it. */
 		if (fb_json_int(j, "code", 0) == e->code &&
-			strcmp(fb_json_str(j, "message", ""), e->msg) == 0)
+			strstr(e->msg, fb_json_str(j, "message", "")))
 			return true;
 	}
 	return false;

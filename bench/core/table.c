@@ -80,13 +80,17 @@ static void print_line(const struct grid *g, FILE *out, int which)
 		const struct col *col = &g->cols[c];
 		int width = col->whole + col->frac;
 		const char *text = which == 0 ? col->name : col->unit;
+		if (which == 2 && col->name[0] == '\0')
+			continue;
 		if (which == 2) {
 			fputs("  ", out);
 			for (int i = 0; i < width; i++)
 				fputc('-', out);
+		} else if (col->left && c + 1 == g->ncols) {
+			fputs(*text ? "  " : "", out);
+			fputs(text, out);
 		} else if (col->left) {
-			fprintf(out, c + 1 < g->ncols ? "  %-*s" : "  %*s",
-				c + 1 < g->ncols ? width : 0, text);
+			fprintf(out, "  %-*s", width, text);
 		} else {
 			fprintf(out, "  %*s", width, text);
 		}
@@ -105,8 +109,13 @@ static void print_grid(struct grid *g, FILE *out)
 			const struct col *col = &g->cols[c];
 			const char *s = cell(g, r, c);
 			int width = col->whole + col->frac, last = c + 1 == g->ncols;
+			if (col->left && last) {
+				fputs(*s ? "  " : "", out);
+				fputs(s, out);
+				continue;
+			}
 			if (col->left) {
-				fprintf(out, "  %-*s", last ? 0 : width, s);
+				fprintf(out, "  %-*s", width, s);
 				continue;
 			}
 			int whole = (int)whole_part(s), frac = (int)strlen(s) - whole;
@@ -316,6 +325,15 @@ static const char *mark(const struct group *gr, unsigned p)
 	return worst;
 }
 
+static bool marked(const struct group *gr)
+{
+	for (unsigned p = 0; p < gr->npoints; p++) {
+		if (*mark(gr, p))
+			return true;
+	}
+	return false;
+}
+
 static void fill_grid(struct grid *g, const struct group *gr)
 {
 	unsigned c = 2;
@@ -323,7 +341,8 @@ static void fill_grid(struct grid *g, const struct group *gr)
 		const json_t *r = any_of(gr, p);
 		label(r, cell(g, p, 0));
 		snprintf(cell(g, p, 1), CELL, "%lld", (long long)fb_json_int(r, "n", 0));
-		snprintf(cell(g, p, g->ncols - 1), CELL, "%s", mark(gr, p));
+		if (marked(gr))
+			snprintf(cell(g, p, g->ncols - 1), CELL, "%s", mark(gr, p));
 	}
 	if (gr->distribution) {
 		fill_distribution(g, gr, c);
@@ -401,7 +420,8 @@ static void print_group(struct group *gr, FILE *out)
 		add_col(&g, percentiles[i].name, "[us]", false);
 	for (unsigned m = 0; !gr->distribution && m < gr->nmetrics; m++)
 		add_metric_cols(&g, gr, m);
-	add_col(&g, "", "", true);
+	if (marked(gr))
+		add_col(&g, "", "", true);
 	g.cells = calloc((size_t)g.nrows * g.ncols, sizeof(*g.cells));
 	if (!g.cells)
 		return;
@@ -492,8 +512,9 @@ static void print_messages(const json_t *doc, FILE *out)
 	for (size_t i = 0; i < json_array_size(errors); i++) {
 		const json_t *e = json_array_get(errors, i);
 		const char *point = fb_json_str(e, "point", NULL);
-		fprintf(out, "  %s%s%s\n", point ? point : "", point ? ": " : "",
-			fb_json_str(e, "message", "?"));
+		const char *message = fb_json_str(e, "message", "?");
+		bool named = !point || strstr(message, point);
+		fprintf(out, "  %s%s%s\n", named ? "" : point, named ? "" : ": ", message);
 		if (*fb_json_str(e, "remedy", ""))
 			fprintf(out, "    remedy: %s\n", fb_json_str(e, "remedy", ""));
 	}
