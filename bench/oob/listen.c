@@ -152,22 +152,31 @@ static void name_of(const struct sockaddr_storage *s, socklen_t len, char *out, 
 	snprintf(out, cap, "%s:%s", mapped ? host + 7 : host, port);
 }
 
+/* Room for one more: a free place, or that of the oldest guest, who had time to speak and was heard
+ * out. */
+static bool make_place(struct fb_oob_listener *l)
+{
+	int oldest = 0;
+	if (l->guests < OOB_GUESTS)
+		return true;
+	for (int i = 1; i < l->guests; i++)
+		if (l->guest[i].since < l->guest[oldest].since)
+			oldest = i;
+	if (fb_clock_ns() - l->guest[oldest].since < OOB_PATIENCE_NS)
+		return false;
+	guest_drop(l, oldest);
+	return true;
+}
+
+/* Whoever is not let in now waits in the kernel's queue, which is bounded. */
 static void let_in(struct fb_oob_listener *l)
 {
-	for (int k = 0; k < OOB_GUESTS; k++) {
+	for (int k = 0; k < OOB_GUESTS && make_place(l); k++) {
 		struct sockaddr_storage s;
 		socklen_t n = sizeof(s);
 		int fd = accept4(l->fd, (struct sockaddr *)&s, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
-			return; /* none, or no descriptor for it: it stays in the kernel's bounded
-				   queue */
-		if (l->guests == OOB_GUESTS) {
-			int oldest = 0;
-			for (int i = 1; i < l->guests; i++)
-				if (l->guest[i].since < l->guest[oldest].since)
-					oldest = i;
-			guest_drop(l, oldest);
-		}
+			return;
 		struct oob_guest *g = &l->guest[l->guests++];
 		(void)oob_conn_tune(fd);
 		oob_conn_init(&g->c, fd);
@@ -235,15 +244,9 @@ static int hear(struct fb_oob_listener *l, int i, struct oob_hello *h)
 	return -1;
 }
 
-int oob_greet(struct fb_oob_listener *l, int ms, struct oob_guest *guest, struct oob_hello *h)
+/* Read every guest's hello as far as it has come. */
+static int hear_all(struct fb_oob_listener *l, struct oob_guest *guest, struct oob_hello *h)
 {
-	struct pollfd p[OOB_GUESTS + 1];
-	p[0] = (struct pollfd){.fd = l->fd, .events = POLLIN};
-	for (int i = 0; i < l->guests; i++)
-		p[i + 1] = (struct pollfd){.fd = l->guest[i].c.fd, .events = POLLIN};
-	(void)poll(p, (nfds_t)l->guests + 1, ms);
-	let_in(l);
-	const uint64_t now = fb_clock_ns();
 	for (int i = l->guests - 1; i >= 0; i--) {
 		const int rc = hear(l, i, h);
 		if (rc == 1) {
@@ -253,13 +256,27 @@ int oob_greet(struct fb_oob_listener *l, int ms, struct oob_guest *guest, struct
 		}
 		if (rc < 0) {
 			guest_drop(l, i);
-		} else if (now - l->guest[i].since > OOB_HALF_OPEN_NS) {
+		} else if (fb_clock_ns() - l->guest[i].since > OOB_HALF_OPEN_NS) {
 			fb_warn("dropped %s: no hello within %.0f s", l->guest[i].from,
 				oob_seconds(OOB_HALF_OPEN_NS));
 			guest_drop(l, i);
 		}
 	}
 	return 0;
+}
+
+int oob_greet(struct fb_oob_listener *l, int ms, struct oob_guest *guest, struct oob_hello *h)
+{
+	struct pollfd p[OOB_GUESTS + 1];
+	/* With a full house the door would only make poll() spin. */
+	p[0] = (struct pollfd){.fd = l->guests < OOB_GUESTS ? l->fd : -1, .events = POLLIN};
+	for (int i = 0; i < l->guests; i++)
+		p[i + 1] = (struct pollfd){.fd = l->guest[i].c.fd, .events = POLLIN};
+	(void)poll(p, (nfds_t)l->guests + 1, ms);
+	if (hear_all(l, guest, h) == 1)
+		return 1;
+	let_in(l);
+	return hear_all(l, guest, h);
 }
 
 void oob_turn_away(struct fb_oob_listener *l, const char *busy_with)

@@ -22,6 +22,8 @@
 
 /* A rank that has been seated hears of rank 0's verdict this long after rank 0's own deadline. */
 #define VERDICT_NS 2000000000u
+/* So long rank 0 still answers after it has ended a rendezvous. */
+#define LAST_CALL_NS 300000000u
 
 /* ---- the side that dials -----------------------------------------------------------------------
  */
@@ -233,10 +235,16 @@ struct meeting {
 
 static void end_for_all(struct meeting *m, struct oob_guest *g, struct fb_err *e)
 {
-	if (g) {
+	struct oob_guest late;
+	struct oob_hello h;
+	const uint64_t until = fb_deadline_in(LAST_CALL_NS);
+	if (g)
 		oob_refuse(&g->c, e->exit, e->code, "%s", e->msg);
-	}
 	oob_tcp_die(m->o, e, -1);
+	/* Whoever is at the door, or just behind it, learns the cause too. */
+	while (fb_clock_ns() < until)
+		if (oob_greet(m->l, 10, &late, &h) == 1)
+			oob_refuse(&late.c, e->exit, e->code, "%s", e->msg);
 }
 
 /* Seat a rank. @return 0, or why the whole rendezvous ends */

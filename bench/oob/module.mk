@@ -2,3 +2,4 @@ SRC += bench/oob/oob.c bench/oob/open.c bench/oob/env.c bench/oob/local.c \
 	bench/oob/frame.c bench/oob/conn.c bench/oob/tcp.c bench/oob/dial.c bench/oob/listen.c bench/oob/meet.c
 TESTS += bench/oob/tcp_test.c
 TESTS += bench/oob/mpi_test.c
+TESTS += bench/oob/meet_test.c

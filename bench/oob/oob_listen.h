@@ -9,7 +9,8 @@
 #include "bench/oob/oob_priv.h"
 
 #define OOB_GUESTS       64          /* connections whose hello is still to come */
-#define OOB_HALF_OPEN_NS 5000000000u /* and how long they may take to say it */
+#define OOB_HALF_OPEN_NS 5000000000u /* how long they may take to say it */
+#define OOB_PATIENCE_NS  500000000u  /* and how long at least, however many there are */
 
 struct oob_guest {
 	struct oob_conn c;
