@@ -60,7 +60,6 @@ static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err 
 		{"HWLOC_XMLFILE", NULL, NULL},
 		{"HWLOC_SYNTHETIC", NULL, NULL},
 		{"HWLOC_CPUID_PATH", NULL, NULL},
-		{"HWLOC_PCI_LOCALITY", NULL, NULL},
 		{"HWLOC_DUMPED_HWDATA_DIR", NULL, NULL},
 	};
 	size_t n_guards = r->dir ? sizeof(guards) / sizeof(*guards) : 0;
@@ -225,13 +224,20 @@ static int read_distances(struct topo *t)
 
 int topo_read_cpus(struct topo *t, const struct fb_sysroot *r, struct fb_err *e)
 {
+	struct fb_err why = {0};
+
 	if (!fb_sysroot_exists(r, "/sys/devices/system/cpu")) {
 		topo_warn(t, "no /sys/devices/system/cpu in this tree: packages and NUMA nodes are "
 			     "unknown");
 		return 0;
 	}
-	int rc = load_hwloc(t, r, e);
+	int rc = load_hwloc(t, r, r->dir ? &why : e);
 
+	/* A recording of half the CPU's files still tells where the devices hang. */
+	if (rc && r->dir) {
+		topo_warn(t, "%s: packages and NUMA nodes are unknown", why.msg);
+		return 0;
+	}
 	if (!rc)
 		rc = read_packages(t);
 	if (!rc)

@@ -63,6 +63,30 @@ static int check_cpu_limits(const struct fb_sysroot *r, struct fb_err *e)
 	return 0;
 }
 
+/** hwloc follows links by itself, out of the tree if they lead there: such trees it must not see.
+ */
+static int check_inside(const struct fb_sysroot *r, struct fb_err *e)
+{
+	static const char *const folders[] = {"/sys/devices/system/cpu", "/sys/devices/system/node",
+		"/sys/bus/pci/devices", "/sys/class/net", "/sys/class/infiniband", "/proc"};
+
+	for (size_t i = 0; r->dir && i < sizeof(folders) / sizeof(*folders); i++) {
+		char path[4096], *real;
+		size_t n = strlen(r->dir);
+
+		if (snprintf(path, sizeof(path), "%s%s", r->dir, folders[i]) >= (int)sizeof(path))
+			return fb_fail(e, FB_EXIT_USAGE, ENAMETOOLONG, "%s: path too long", r->dir);
+		real = realpath(path, NULL);
+		bool inside = !real || (strncmp(real, r->dir, n) == 0 && real[n] == '/');
+
+		free(real);
+		if (!inside)
+			return fb_fail(e, FB_EXIT_USAGE, EXDEV,
+				"%s is a link that leads out of the recorded tree", path);
+	}
+	return 0;
+}
+
 static bool records_a_machine(const struct fb_sysroot *r)
 {
 	return fb_sysroot_exists(r, "/sys/devices/system/cpu") ||
@@ -92,7 +116,10 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 				  : "mount /sys");
 		return -ENOENT;
 	}
-	int rc = check_cpu_limits(r, e);
+	int rc = check_inside(r, e);
+
+	if (!rc)
+		rc = check_cpu_limits(r, e);
 
 	if (rc)
 		return rc;

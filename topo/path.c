@@ -89,22 +89,29 @@ static double lesser(double a, double b)
 	return a > 0 && (b <= 0 || a < b) ? a : b;
 }
 
+/**
+ * PCIe alternates: root port, upstream port, downstream port, ... Root and downstream ports report
+ * the link below them, which the function there reports too.
+ */
+static bool tells_link_below(const struct topo *t, const struct topo_pci *p)
+{
+	unsigned depth = 0;
+
+	for (int up = p->parent; up >= 0; up = t->pci[up].parent)
+		depth++;
+	return p->bridge && depth % 2 == 0;
+}
+
 /** Weakest link from chain[0] up to, not including, chain[end]. 0 when the device's own is unknown.
  */
-static double weakest(const struct topo *t, const int *chain, size_t n, size_t end, bool gpu)
+static double weakest(const struct topo *t, const int *chain, size_t end, bool gpu)
 {
 	double min = 0;
 
 	for (size_t i = 0; i < end; i++) {
 		const struct topo_pci *p = &t->pci[chain[i]];
-		size_t depth = n - 1 - i;
 
-		/*
-		 * PCIe alternates: root port, upstream port, downstream port, ... Root and
-		 * downstream ports report the link below them, which the function there reports
-		 * too.
-		 */
-		if (i > 0 && depth % 2 == 0)
+		if (tells_link_below(t, p))
 			continue;
 		double bw = i == 0 && gpu ? topo_link_bandwidth(p->link.max_gts, p->link.max_width)
 					  : topo_link_bandwidth(p->link.now_gts, p->link.now_width);
@@ -131,14 +138,16 @@ double topo_path_bandwidth(const struct topo *t, const struct topo_dev *a, const
 		ia = na;
 		ib = nb;
 	}
-	double x = weakest(t, ca, na, ia, a->type == TOPO_DEV_GPU);
-	double y = weakest(t, cb, nb, ib, b->type == TOPO_DEV_GPU);
+	double x = weakest(t, ca, ia, a->type == TOPO_DEV_GPU);
+	double y = weakest(t, cb, ib, b->type == TOPO_DEV_GPU);
 
 	return x > 0 && y > 0 ? lesser(x, y) : 0;
 }
 
 bool topo_link_downtrained(const struct topo *t, const struct topo_pci *p)
 {
+	if (tells_link_below(t, p))
+		return false;
 	double speed = p->link.max_gts;
 	unsigned width = p->link.max_width;
 
@@ -151,4 +160,42 @@ bool topo_link_downtrained(const struct topo *t, const struct topo_pci *p)
 	}
 	return (p->link.now_gts > 0 && p->link.now_gts < speed) ||
 	       (p->link.now_width && p->link.now_width < width);
+}
+
+int *topo_root_numa(const struct topo *t)
+{
+	int *numa = calloc(t->n_pci + 1, sizeof(*numa)), *first;
+
+	first = calloc(t->n_pci + 1, sizeof(*first));
+	if (!numa || !first) {
+		free(numa);
+		free(first);
+		return NULL;
+	}
+	/* In address order the functions of one root bus are one stretch; the first speaks for all.
+	 */
+	int head = TOPO_UNKNOWN;
+
+	for (size_t i = 0; i < t->n_pci; i++) {
+		numa[i] = TOPO_UNKNOWN;
+		first[i] = (int)i;
+		if (t->pci[i].parent >= 0)
+			continue;
+		if (head < 0 || !t->pci[i].root[0] ||
+			strcmp(t->pci[head].root, t->pci[i].root) != 0)
+			head = (int)i;
+		first[i] = head;
+	}
+	for (size_t i = 0; i < t->n_pci; i++) {
+		int top = (int)i;
+
+		while (t->pci[top].parent >= 0)
+			top = t->pci[top].parent;
+		if (numa[first[top]] < 0)
+			numa[first[top]] = t->pci[i].numa;
+	}
+	for (size_t i = 0; i < t->n_pci; i++)
+		numa[i] = numa[first[i]];
+	free(first);
+	return numa;
 }

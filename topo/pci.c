@@ -294,22 +294,26 @@ static int place(struct topo *t, const struct fb_sysroot *r, struct topo_pci *p)
 		up = t->pci[up].parent;
 	}
 	p->cpus = read_cpus(r, p->bdf);
-	if (p->numa < 0 && p->cpus && t->n_numa > 1)
-		p->numa = topo_numa_of_cpus(t, p->cpus);
-	if (p->numa < 0 && t->n_numa > 1)
-		p->numa = topo_hwloc_locality(t, p->bdf, &seen);
-	if (p->numa < 0 && t->n_numa == 1)
-		p->numa = t->numa[0].os_index;
 	/* All CPUs of a machine of several nodes says only that the firmware did not tell. */
-	if (p->cpus && p->numa < 0 && t->n_numa > 1 && is_whole_machine(t, p->cpus)) {
+	if (p->cpus && t->n_numa > 1 && is_whole_machine(t, p->cpus)) {
 		free(p->cpus);
 		p->cpus = NULL;
 	}
-	if (!p->cpus && seen) {
-		p->cpus = seen;
-		seen = NULL;
+	if (p->numa < 0 && p->cpus && t->n_numa > 1)
+		p->numa = topo_numa_of_cpus(t, p->cpus);
+	/* Whoever sets this variable corrects the firmware: it beats what the firmware said. */
+	if (t->n_numa > 1 && (p->numa < 0 || getenv("HWLOC_PCI_LOCALITY"))) {
+		int numa = topo_hwloc_locality(t, p->bdf, &seen);
+
+		if (seen || numa >= 0)
+			p->numa = numa;
 	}
-	free(seen);
+	if (p->numa < 0 && t->n_numa == 1)
+		p->numa = t->numa[0].os_index;
+	if (seen) {
+		free(p->cpus);
+		p->cpus = seen;
+	}
 	const struct topo_numa *node = topo_find_numa(t, p->numa);
 
 	if (!p->cpus && node && *node->cpus && !(p->cpus = strdup(node->cpus)))

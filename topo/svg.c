@@ -39,7 +39,7 @@ enum {
 	ROW_H = 44,  /* a device */
 	LINE_H = 24, /* a root bus or switch */
 	STEP = 22,   /* indentation */
-	HEAD_H = 62, /* a NUMA node's own text */
+	HEAD_H = 52, /* a NUMA node's own text */
 	GAP = 16,
 	MAX_ROWS = 96,
 };
@@ -51,6 +51,7 @@ struct picture {
 	size_t n_boxes;
 	bool *wanted; /* by PCI index: a device of the picture is at or below it */
 	int *first_kid, *next_kid;
+	int *root_numa;
 	double w, h;
 };
 
@@ -184,7 +185,11 @@ static void device_rows(struct picture *p, struct box *b, int pci, int depth)
 			net_row(p, b, i, depth);
 }
 
-/** A bridge gets a row only where paths meet: with two or more wanted functions below it. */
+/**
+ * A bridge gets a row only where paths meet, with two or more wanted functions below it, and where
+ * a switch hangs on a switch: levels are root port 0, upstream port 1, downstream port 2,
+ * upstream 3.
+ */
 static void tree_rows(struct picture *p, struct box *b, int i, int depth, int level)
 {
 	const struct topo_pci *f = &p->t->pci[i];
@@ -194,12 +199,13 @@ static void tree_rows(struct picture *p, struct box *b, int i, int depth, int le
 		return;
 	for (int k = p->first_kid[i]; k >= 0; k = p->next_kid[k])
 		kids += p->wanted[k];
-	if (f->bridge && kids > 1) {
+	if (f->bridge && (kids > 1 || (level >= 3 && level % 2 == 1))) {
 		struct row *r = add_row(p, b, ROW_SWITCH, depth);
 
 		if (!r)
 			return;
-		snprintf(r->title, sizeof(r->title), "PCIe switch or bridge %s", f->bdf);
+		snprintf(r->title, sizeof(r->title), "%s %s", level % 2 ? "switch" : "bridge",
+			f->bdf);
 		set_link(p, r, i, false);
 		depth++;
 	} else if (!f->bridge) {
@@ -226,12 +232,7 @@ static void fill_box(struct picture *p, struct box *b)
 			b->drives++;
 		if (f->parent >= 0 || !p->wanted[i])
 			continue;
-		/* A root port may not know its node when the device below does. */
-		int numa = f->numa;
-
-		for (int k = p->first_kid[i]; k >= 0 && numa < 0; k = p->first_kid[k])
-			numa = t->pci[k].numa;
-		if (!in_box(p, b, numa))
+		if (!in_box(p, b, p->root_numa[i]))
 			continue;
 		if (f->root[0] && (!last || strcmp(last->root, f->root) != 0)) {
 			struct row *r = add_row(p, b, ROW_ROOT, 0);
@@ -257,8 +258,9 @@ static bool mark_wanted(struct picture *p)
 
 	p->wanted = calloc(n, sizeof(*p->wanted));
 	p->first_kid = calloc(n, sizeof(int));
+	p->root_numa = topo_root_numa(t);
 	p->next_kid = calloc(n, sizeof(int));
-	if (!p->wanted || !p->first_kid || !p->next_kid)
+	if (!p->wanted || !p->first_kid || !p->next_kid || !p->root_numa)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		p->first_kid[i] = p->next_kid[i] = TOPO_UNKNOWN;
@@ -304,7 +306,6 @@ static bool make_boxes(struct picture *p)
 	if (!p->boxes)
 		return false;
 	for (size_t i = 0; i < t->n_numa; i++) {
-		/* Memory without CPUs or devices would only be empty boxes: the table has it. */
 		struct box *b = &p->boxes[p->n_boxes];
 
 		*b = (struct box){.node = (int)i, .package = t->numa[i].package};
@@ -355,7 +356,7 @@ static double place_group(
 static void text(struct picture *p, double x, double y, double size, const char *extra,
 	double width, const char *s)
 {
-	size_t max = (size_t)(width / (size * 0.60)), n = 0;
+	size_t max = (size_t)(width / (size * 0.58)), n = 0;
 	char cut[256];
 	const char *c = s;
 
@@ -423,16 +424,21 @@ static void write_rows(struct picture *p, const struct box *b)
 		double x = b->x + 14 + r->depth * STEP, h = row_height(r),
 		       w = b->x + BOX_W - 12 - x;
 
+		/* Bold letters are wider: the title gets less of the room than its letters would
+		 * say. */
+		double room = w - 24 - 10.5 * 0.58 * (double)strlen(r->right);
+
 		if (r->depth > 0)
 			row_link(p, r, x - STEP + 8, start[r->depth - 1], y + h / 2);
 		start[r->depth] = y + h - 4;
 		for (int d = r->depth + 1; d < 8; d++)
 			start[d] = y + h;
 		if (h == LINE_H) {
-			text(p, x, y + 16, 11.5, "fill=\"#444444\"", w * 0.62, r->title);
+			text(p, x + (r->depth ? 3 : 0), y + 16, 11.5, "fill=\"#444444\"", room,
+				r->title);
 		} else {
 			rect(p, x, y + 2, w, h - 6, row_style(r->kind));
-			text(p, x + 8, y + 18, 12.5, "font-weight=\"bold\"", w * 0.55, r->title);
+			text(p, x + 8, y + 18, 12.5, "font-weight=\"bold\"", room * 0.86, r->title);
 			text(p, x + 8, y + 33, 11, "fill=\"#333333\"", w - 12, r->sub);
 		}
 		text(p, x + w - 8, y + (h == LINE_H ? 16 : 18), 10.5,
@@ -496,6 +502,8 @@ static double write_distances(struct picture *p, double x, double y)
 				cell);
 		}
 	}
+	if (x + 100 + (double)t->n_numa * 40 > p->w)
+		p->w = x + 100 + (double)t->n_numa * 40;
 	return y + 52 + (double)t->n_numa * 18;
 }
 
@@ -546,7 +554,8 @@ static double write_packages(struct picture *p, double y)
 		snprintf(line, sizeof(line), "Package %u · %.80s", t->packages[i].os_index,
 			t->packages[i].model ? t->packages[i].model : "");
 		text(p, x + 14, y + 25, 14, "font-weight=\"bold\"", w - 130, line);
-		snprintf(line, sizeof(line), "%u cores", t->packages[i].cores);
+		snprintf(line, sizeof(line), "%u core%s", t->packages[i].cores,
+			t->packages[i].cores == 1 ? "" : "s");
 		text(p, x + w - 14, y + 25, 11.5, "text-anchor=\"end\" fill=\"#444444\"", 110,
 			line);
 		x += w + 20;
@@ -569,17 +578,17 @@ static double write_packages(struct picture *p, double y)
 void topo_svg(const struct topo *t, struct fb_strbuf *out)
 {
 	struct fb_strbuf body = {0};
-	struct picture p = {.t = t, .o = &body, .w = 2 * GAP + BOX_W + 40};
+	struct picture p = {.t = t, .o = &body, .w = 560};
 	char line[160];
 
 	if (!mark_wanted(&p) || !make_boxes(&p)) {
 		out->failed = true;
 		goto free_picture;
 	}
-	snprintf(line, sizeof(line), "%s: %zu package%s, %zu NUMA node%s, %u cores, %zu GPU%s",
+	snprintf(line, sizeof(line), "%s: %zu package%s, %zu NUMA node%s, %u core%s, %zu GPU%s",
 		t->virtual_machine ? "Virtual machine" : "Machine", t->n_packages,
 		t->n_packages == 1 ? "" : "s", t->n_numa, t->n_numa == 1 ? "" : "s", t->cores,
-		t->n_gpus, t->n_gpus == 1 ? "" : "s");
+		t->cores == 1 ? "" : "s", t->n_gpus, t->n_gpus == 1 ? "" : "s");
 	text(&p, 20, 28, 16, "font-weight=\"bold\"", 900, line);
 	double y = write_packages(&p, 44);
 
@@ -603,5 +612,6 @@ free_picture:
 	free(p.wanted);
 	free(p.first_kid);
 	free(p.next_kid);
+	free(p.root_numa);
 	fb_strbuf_free(&body);
 }

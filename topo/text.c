@@ -72,13 +72,13 @@ static bool view_init(struct view *v, const struct topo *t, bool all, struct fb_
 	*v = (struct view){.t = t, .o = o};
 	v->shown = calloc(n, sizeof(*v->shown));
 	v->placed = calloc(n, sizeof(*v->placed));
-	v->root_numa = calloc(n, sizeof(int));
+	v->root_numa = topo_root_numa(t);
 	v->first_kid = calloc(n, sizeof(int));
 	v->next_kid = calloc(n, sizeof(int));
 	if (!v->shown || !v->placed || !v->root_numa || !v->first_kid || !v->next_kid)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		v->first_kid[i] = v->next_kid[i] = v->root_numa[i] = TOPO_UNKNOWN;
+		v->first_kid[i] = v->next_kid[i] = TOPO_UNKNOWN;
 	for (size_t i = t->n_pci; i-- > 0;) {
 		int up = t->pci[i].parent;
 
@@ -117,9 +117,8 @@ static void add_link(struct view *v, const struct topo_pci *p, bool gpu)
 		return;
 	fb_strbuf_printf(v->o, "  %s (max %s)", now, max);
 	if (topo_link_downtrained(v->t, p))
-		fb_strbuf_add(v->o, gpu         ? "  below its best (normal when idle)"
-				    : p->bridge ? "  below its best"
-						: "  BELOW ITS BEST");
+		fb_strbuf_add(
+			v->o, gpu ? "  below its best (normal when idle)" : "  BELOW ITS BEST");
 }
 
 static void add_rate(struct fb_strbuf *o, uint64_t bps)
@@ -221,8 +220,10 @@ static void pci_lines(struct view *v, int i, unsigned depth)
 				add_clean(v->o, v->t->gpus[k].model);
 			}
 		}
-	fb_strbuf_printf(v->o, "  %s%s%s [%04x:%04x]", maker ? maker : "", maker ? " " : "",
-		topo_class_name(p->class_code), p->vendor, p->device);
+	fb_strbuf_printf(v->o, "  %s%s%s", maker ? maker : "", maker ? " " : "",
+		topo_class_name(p->class_code));
+	if (p->device)
+		fb_strbuf_printf(v->o, " [%04x:%04x]", p->vendor, p->device);
 	if (p->driver[0] && !p->bridge) {
 		fb_strbuf_add(v->o, "  driver ");
 		add_clean(v->o, p->driver);
@@ -239,34 +240,6 @@ static void pci_lines(struct view *v, int i, unsigned depth)
 static bool same_root(const struct topo_pci *a, const struct topo_pci *b)
 {
 	return a->root[0] && strcmp(a->root, b->root) == 0;
-}
-
-/**
- * One NUMA node for all functions of a root bus, if they agree: kernels give a node to some
- * functions of a bus only. Functions without a recorded root stand for themselves.
- */
-static void place_roots(struct view *v)
-{
-	const struct topo *t = v->t;
-	const struct topo_pci *last = NULL;
-	int numa = TOPO_UNKNOWN;
-
-	for (size_t i = 0; i < t->n_pci; i++) {
-		if (t->pci[i].parent >= 0)
-			continue;
-		if (!last || !same_root(last, &t->pci[i])) {
-			numa = t->pci[i].numa;
-			for (size_t k = i + 1; k < t->n_pci && numa < 0; k++) {
-				if (t->pci[k].parent >= 0)
-					continue;
-				if (!same_root(&t->pci[i], &t->pci[k]))
-					break;
-				numa = t->pci[k].numa;
-			}
-		}
-		v->root_numa[i] = numa;
-		last = &t->pci[i];
-	}
 }
 
 static void root_lines(struct view *v, int numa, unsigned depth)
@@ -375,20 +348,20 @@ void topo_tree(const struct topo *t, bool all, struct fb_strbuf *o)
 		view_free(&v);
 		return;
 	}
-	place_roots(&v);
 	fb_strbuf_printf(o,
-		"Machine%s  %zu package%s, %zu NUMA node%s, %u cores, %u CPUs, %zu GPU%s\n",
+		"Machine%s  %zu package%s, %zu NUMA node%s, %u core%s, %u CPU%s, %zu GPU%s\n",
 		t->virtual_machine ? " (virtual)" : "", t->n_packages,
 		t->n_packages == 1 ? "" : "s", t->n_numa, t->n_numa == 1 ? "" : "s", t->cores,
-		t->pus, t->n_gpus, t->n_gpus == 1 ? "" : "s");
+		t->cores == 1 ? "" : "s", t->pus, t->pus == 1 ? "" : "s", t->n_gpus,
+		t->n_gpus == 1 ? "" : "s");
 	for (size_t i = 0; i < t->n_packages; i++) {
 		fb_strbuf_printf(o, "  Package %u", t->packages[i].os_index);
 		if (t->packages[i].model) {
 			fb_strbuf_add(o, "  ");
 			add_clean(o, t->packages[i].model);
 		}
-		fb_strbuf_printf(
-			o, "  %u cores  CPUs %s\n", t->packages[i].cores, t->packages[i].cpus);
+		fb_strbuf_printf(o, "  %u core%s  CPUs %s\n", t->packages[i].cores,
+			t->packages[i].cores == 1 ? "" : "s", t->packages[i].cpus);
 		for (size_t k = 0; k < t->n_numa; k++)
 			if (t->numa[k].package == (int)i)
 				numa_lines(&v, k, 2);

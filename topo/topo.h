@@ -147,7 +147,8 @@ struct topo {
  * Read the machine behind `r`. A recorded tree is read with hwloc's environment variables set for
  * the duration of the call: not to be called from two threads at once.
  * @return 0; -ENOENT: the tree records no machine (exit 2); -EFBIG: more devices or CPUs than any
- * machine has (exit 2); -ENOMEM; hwloc's errno (exit 3)
+ * machine has (exit 2); -EXDEV: the tree leads out of itself (exit 2); -ENOMEM; hwloc's errno (exit
+ * 3)
  */
 int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 void topo_free(struct topo *t);
@@ -192,7 +193,10 @@ double topo_path_bandwidth(
 	const struct topo *t, const struct topo_dev *a, const struct topo_dev *b);
 /** Bytes/s of one PCIe link each way; 0 when either is 0. */
 double topo_link_bandwidth(double gts, unsigned width);
-/** True when a link runs below what the device and the port above it can both do. */
+/**
+ * True when a link runs below what the device and the port above it can both do. Told by
+ * the function at the lower end: false for root and downstream ports.
+ */
 bool topo_link_downtrained(const struct topo *t, const struct topo_pci *p);
 /** "NVIDIA", "Mellanox", ... or NULL. */
 const char *topo_vendor_name(uint16_t vendor);

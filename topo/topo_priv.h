@@ -47,6 +47,12 @@ size_t topo_bdf_len(const char *s);
 bool topo_last_bdf(const char *path, char *bdf, size_t len);
 /** Base name of the target of a link such as ".../driver"; "" when there is none. */
 void topo_link_name(const struct fb_sysroot *r, const char *path, char *buf, size_t len);
+/**
+ * For each function on a root bus, the NUMA node its whole bus is shown under: the first that any
+ * function on or below the bus has (kernels give a node to some of them only). By PCI index; caller
+ * frees. NULL without memory.
+ */
+int *topo_root_numa(const struct topo *t);
 bool topo_is_gpu(const struct topo_pci *p);
 
 /** Is this a cpulist ("0-3,8") with no CPU beyond TOPO_MAX_CPU? A huge one would make a bitmap of
