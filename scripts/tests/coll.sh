@@ -6,7 +6,7 @@
 set -uo pipefail
 program=${FABRICBENCH:?FABRICBENCH names the program}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '"${0%/*}/../keep-documents" "$work" coll; rm -rf "$work"' EXIT
 rc=0
 
 run() { # ARGUMENTS: the status in $rc

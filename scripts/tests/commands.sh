@@ -31,12 +31,15 @@ executable() { # PATH: text on standard input
 # A tree in which every step passes: the real commands, a makefile and tests that only say what they are told to.
 new_tree() {
 	rm -rf "$tree"
-	mkdir -p "$tree/scripts/plans" "$tree/scripts/lab" "$tree/build"
+	mkdir -p "$tree/scripts/plans" "$tree/scripts/lab" "$tree/build" "$tree/reports/testdata"
+	: >"$tree/reports/testdata/every-key.json"
 	cp "$top/scripts/test" "$top/scripts/run" "$top/scripts/lib.sh" "$tree/scripts/"
 	: >"$tree/scripts/expected-skips"
 	: >"$tree/scripts/plans/quick.ini"
 	executable "$tree/scripts/setup" <<<'#!/bin/sh'
 	executable "$tree/scripts/dist" <<<$'#!/bin/sh\necho "ok features"'
+	executable "$tree/scripts/check-schema" <<<$'#!/bin/sh\n[ "$1" = --self-test ] || echo "ok null.json"'
+	executable "$tree/build/fabricbench" <<<'#!/bin/sh'
 	executable "$tree/scripts/lab/selftest" <<<$'#!/bin/sh\necho "ok boots"'
 	executable "$tree/scripts/tests/one.sh" <<<$'#!/bin/sh\necho "ok outside"'
 	printf 'PASS a_test: 3 tests\n3 passed, 0 failed, 0 skipped\n' >"$tree/units"
@@ -71,7 +74,7 @@ export PATH=$work/bin:$PATH
 
 new_tree
 run_test
-expect all-pass 0 '17 passed, 0 failed, 0 skipped'
+expect all-pass 0 '18 passed, 0 failed, 0 skipped'
 
 new_tree
 printf 'FAIL b_test (exit 1)\n2 passed, 2 failed, 0 skipped\n' >"$tree/units"
@@ -104,7 +107,7 @@ expect skip-whose-condition-holds 0 '3 passed, 0 failed, 1 skipped'
 new_tree
 echo 'gpu_copy | must | always | a reason' >"$tree/scripts/expected-skips"
 run_test
-expect vanished-skip-fails 1 '17 passed, 1 failed, 0 skipped' 'should have been skipped'
+expect vanished-skip-fails 1 '18 passed, 1 failed, 0 skipped' 'should have been skipped'
 run_test --only check
 expect vanished-skip-is-not-asked-of-a-part 0 '3 passed, 0 failed, 0 skipped'
 
