@@ -4,7 +4,7 @@
 set -uo pipefail
 program=${FABRICBENCH:?FABRICBENCH names the program}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '"${0%/*}/../keep-documents" "$work" run; rm -rf "$work"' EXIT
 
 check() { # name, condition...
 	local name=$1
