@@ -1,0 +1,2 @@
+SRC += bench/mem/host.c
+TESTS += bench/mem/host_test.c
