@@ -15,6 +15,7 @@
 #include "bench/features.h"
 #include "bench/null.h"
 #include "bench/run/run.h"
+#include "bench/train/gpu_check.h"
 #include "collectives/coll.h"
 #include "topo/topo.h"
 #include "verbs/verbs.h"
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
 		verbs_cmd,
 		coll_cmd,
 		null_cmd,
+		gpu_check_cmd,
 		features_cmd,
 		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
 		{.name = NULL},
