@@ -137,6 +137,13 @@ static size_t match_hex(const char *s, const char **to)
 	bool twin = n >= 2 && memmem(s, n, "::", 2) != NULL;
 	if (word_char(s[n]) || n < 3 || (c < 3 && !(twin && c >= 2)))
 		return 0;
+	/* "::ffff:10.1.2.3", the GID of RoCE v2 over IPv4 */
+	size_t last = n;
+	while (last > 0 && s[last - 1] != ':')
+		last--;
+	size_t v4 = match_ipv4(s + last);
+	if (v4 > n - last)
+		n = last + v4;
 	*to = c == 5 && n == 17 ? "[mac]" : c == 3 && n == 19 ? "[guid]" : "[ip]";
 	return n;
 }

@@ -14,3 +14,6 @@ SRC += bench/core/result.c bench/core/doc_read.c bench/core/table.c bench/core/s
 	bench/core/sysinfo_dev.c bench/core/point.c
 TESTS += bench/core/json_test.c bench/core/doc_read_test.c
 FUZZ += bench/core/result_fuzz.c
+TESTS += bench/core/sysroot_test.c bench/core/sysinfo_test.c
+TESTS += bench/core/result_test.c bench/core/table_test.c
+TESTS += bench/core/plugin_test.c

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "bench/core/strbuf.h"
 #include "bench/core/units.h"
 
 #define MAX_COLS    24
@@ -74,56 +75,50 @@ static void measure_cols(struct grid *g)
 	}
 }
 
-static void print_line(const struct grid *g, FILE *out, int which)
+/* One cell padded to its column, appended to the line. */
+static void pad(struct fb_strbuf *b, const struct col *c, const char *s, int frac)
 {
-	for (unsigned c = 0; c < g->ncols; c++) {
-		const struct col *col = &g->cols[c];
-		int width = col->whole + col->frac;
-		const char *text = which == 0 ? col->name : col->unit;
-		if (which == 2 && col->name[0] == '\0')
-			continue;
-		if (which == 2) {
-			fputs("  ", out);
-			for (int i = 0; i < width; i++)
-				fputc('-', out);
-		} else if (col->left && c + 1 == g->ncols) {
-			fputs(*text ? "  " : "", out);
-			fputs(text, out);
-		} else if (col->left) {
-			fprintf(out, "  %-*s", width, text);
-		} else {
-			fprintf(out, "  %*s", width, text);
-		}
-	}
-	fputc('\n', out);
+	int whole = c->whole + c->frac;
+	if (c->left)
+		fb_strbuf_printf(b, "  %-*s", whole, s);
+	else
+		fb_strbuf_printf(b, "  %*s%*s", whole - (c->frac - frac), s, c->frac - frac, "");
+}
+
+/* Without the blanks at its end. */
+static void end_line(struct fb_strbuf *b, FILE *out)
+{
+	char *line = fb_strbuf_take(b);
+	size_t n = line ? strlen(line) : 0;
+	while (n > 0 && line[n - 1] == ' ')
+		n--;
+	fprintf(out, "%.*s\n", (int)n, line ? line : "");
+	free(line);
 }
 
 static void print_grid(struct grid *g, FILE *out)
 {
+	static const char rule[CELL + 1] = "----------------------------------------";
+	struct fb_strbuf b = {0};
 	measure_cols(g);
-	print_line(g, out, 0);
-	print_line(g, out, 1);
-	print_line(g, out, 2);
+	for (unsigned c = 0; c < g->ncols; c++)
+		pad(&b, &g->cols[c], g->cols[c].name, g->cols[c].frac);
+	end_line(&b, out);
+	for (unsigned c = 0; c < g->ncols; c++)
+		pad(&b, &g->cols[c], g->cols[c].unit, g->cols[c].frac);
+	end_line(&b, out);
+	for (unsigned c = 0; c < g->ncols; c++) {
+		int width = g->cols[c].name[0] ? g->cols[c].whole + g->cols[c].frac : 0;
+		fb_strbuf_printf(&b, "  %.*s", width, rule);
+	}
+	end_line(&b, out);
 	for (unsigned r = 0; r < g->nrows; r++) {
 		for (unsigned c = 0; c < g->ncols; c++) {
-			const struct col *col = &g->cols[c];
 			const char *s = cell(g, r, c);
-			int width = col->whole + col->frac, last = c + 1 == g->ncols;
-			if (col->left && last) {
-				fputs(*s ? "  " : "", out);
-				fputs(s, out);
-				continue;
-			}
-			if (col->left) {
-				fprintf(out, "  %-*s", width, s);
-				continue;
-			}
-			int whole = (int)whole_part(s), frac = (int)strlen(s) - whole;
 			/* "-" and whole numbers keep to the decimal point of their column. */
-			fprintf(out, "  %*s%*s", col->whole + frac, s, last ? 0 : col->frac - frac,
-				"");
+			pad(&b, &g->cols[c], s, (int)(strlen(s) - whole_part(s)));
 		}
-		fputc('\n', out);
+		end_line(&b, out);
 	}
 }
 
@@ -133,6 +128,10 @@ static void put(char *s, double v)
 {
 	if (!isfinite(v))
 		snprintf(s, CELL, "-");
+	else if (v != 0 && fabs(v) < 0.1)
+		snprintf(s, CELL, "%.5f", v);
+	else if (fabs(v) < 1)
+		snprintf(s, CELL, "%.3f", v);
 	else if (fabs(v) < 100)
 		snprintf(s, CELL, "%.2f", v);
 	else if (fabs(v) < 1000)
@@ -277,22 +276,33 @@ static bool is_rate(const json_t *result)
 	return strcmp(fb_json_str(result, "unit", ""), "ns") != 0;
 }
 
+/* A rate shows its interval, if any row has one; a time beside rates is only for orientation. */
+static bool has_ci(const struct group *gr, unsigned m)
+{
+	for (unsigned p = 0; p < gr->npoints && is_rate(gr->metrics[m]); p++) {
+		if (json_is_object(json_object_get(gr->rows[p * MAX_METRICS + m], "ci")))
+			return true;
+	}
+	return false;
+}
+
 /* Value, the ends of its interval for a rate, and its share of the bound where one is known. */
 static void fill_metric(struct grid *g, const struct group *gr, unsigned m, unsigned first)
 {
 	struct scale s = scale_of(gr->metrics[m]);
-	bool rate = is_rate(gr->metrics[m]), bound = has_bound(gr, m);
+	bool ci_cols = has_ci(gr, m), bound = has_bound(gr, m);
 	for (unsigned p = 0; p < gr->npoints; p++) {
 		const json_t *r = gr->rows[p * MAX_METRICS + m];
 		const json_t *ci = json_object_get(r, "ci");
 		unsigned c = first;
 		put(cell(g, p, c++), fb_json_num(r, "value", NAN) * s.factor);
-		if (rate) {
+		if (ci_cols) {
 			put(cell(g, p, c++), fb_json_num(ci, "lo", NAN) * s.factor);
 			put(cell(g, p, c++), fb_json_num(ci, "hi", NAN) * s.factor);
 		}
+		double share = share_of_bound(r);
 		if (bound)
-			put(cell(g, p, c), share_of_bound(r));
+			snprintf(cell(g, p, c), CELL, isfinite(share) ? "%.1f" : "-", share);
 	}
 }
 
@@ -302,7 +312,7 @@ static void add_metric_cols(struct grid *g, const struct group *gr, unsigned m)
 	char unit[24];
 	snprintf(unit, sizeof(unit), "[%s]", s.unit);
 	add_col(g, fb_json_str(gr->metrics[m], "metric", ""), unit, false);
-	if (is_rate(gr->metrics[m])) {
+	if (has_ci(gr, m)) {
 		add_col(g, "95% from", unit, false);
 		add_col(g, "to", unit, false);
 	}
@@ -350,7 +360,7 @@ static void fill_grid(struct grid *g, const struct group *gr)
 	}
 	for (unsigned m = 0; m < gr->nmetrics; m++) {
 		fill_metric(g, gr, m, c);
-		c += 1u + (is_rate(gr->metrics[m]) ? 2u : 0u) + (has_bound(gr, m) ? 1u : 0u);
+		c += 1u + (has_ci(gr, m) ? 2u : 0u) + (has_bound(gr, m) ? 1u : 0u);
 	}
 }
 
@@ -484,7 +494,9 @@ static void print_checks(const json_t *checks, FILE *out)
 		const char *state = fb_json_str(c, "state", "?");
 		char observed[80], expected[80];
 		brief(json_object_get(c, "observed"), observed, sizeof(observed));
-		fprintf(out, "  %-5s  %s: %s", state, fb_json_str(c, "id", "?"), observed);
+		fprintf(out, "  %-5s  %s", state, fb_json_str(c, "id", "?"));
+		if (!json_is_null(json_object_get(c, "observed")))
+			fprintf(out, ": %s", observed);
 		if (json_is_object(json_object_get(c, "expected"))) {
 			brief(json_object_get(json_object_get(c, "expected"), "value"), expected,
 				sizeof(expected));
