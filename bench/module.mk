@@ -3,3 +3,4 @@ SRC += bench/run/check.c bench/run/launch.c bench/run/lab.c bench/run/merge.c be
 SRC += bench/runctl.c bench/runctl_acc.c
 SRC += bench/features.c
 SRC += bench/null.c
+TESTS += bench/runctl_test.c
