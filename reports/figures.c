@@ -83,14 +83,13 @@ static void make_id(struct rep_figure *f)
 
 static void make_title(struct rep_figure *f)
 {
-	char metric[40], op[40];
+	char metric[40];
+	bool rdma = strcmp(f->section, "RDMA") == 0;
 	spaced(f->metric, metric, sizeof(metric));
-	spaced(f->op, op, sizeof(op));
 	if (strcmp(f->metric, "busbw") == 0)
 		snprintf(metric, sizeof(metric), "bus bandwidth");
-	snprintf(f->title, sizeof(f->title), "%s %s%s%s against %s", f->section, op,
-		op[0] ? " " : "", metric,
-		strcmp(f->section, "RDMA") == 0 ? "message size" : "size");
+	snprintf(f->title, sizeof(f->title), "%s%s %s%s%s against %s", f->section, rdma ? "" : ":",
+		f->op, f->op[0] ? " " : "", metric, rdma ? "message size" : "size");
 }
 
 static struct rep_figure *figure_for(struct rep_figures *all, const json_t *result)
@@ -132,23 +131,23 @@ static void value_text(const json_t *v, char *buf, size_t len)
 		snprintf(buf, len, "%lld", (long long)json_integer_value(v));
 	else if (json_is_real(v))
 		snprintf(buf, len, "%g", json_real_value(v));
-	else if (json_is_boolean(v))
-		snprintf(buf, len, "%s", json_is_true(v) ? "yes" : "no");
 	else
 		buf[0] = '\0';
 }
 
-/* "qps 1", "send": a word speaks for itself, a number needs its name. */
+/* "qps 1", "send", "bidirectional": a word speaks for itself, a number needs its name, and a flag
+ * that is off says nothing. */
 static void factor_text(const char *key, const json_t *v, char *buf, size_t len)
 {
-	char text[120];
+	char text[120], name[40];
+	spaced(key, name, sizeof(name));
 	value_text(v, text, sizeof(text));
-	bool word = json_is_string(v);
-	snprintf(
-		buf, len, "%s%s%s", word || !text[0] ? "" : key, word || !text[0] ? "" : " ", text);
-	for (char *c = buf; *c; c++)
-		if (*c == '_')
-			*c = ' ';
+	if (json_is_boolean(v))
+		snprintf(buf, len, "%s", json_is_true(v) ? name : "");
+	else if (json_is_string(v) || !text[0])
+		snprintf(buf, len, "%s", text);
+	else
+		snprintf(buf, len, "%s %s", name, text);
 }
 
 static void join(char *buf, size_t len, const char *word)
@@ -219,9 +218,6 @@ static void series_label(const json_t *result, json_t *varies, char *buf, size_t
 		const char *op = result_op(result);
 		snprintf(buf, len, "%s", *op ? op : fb_json_str(result, "metric", "value"));
 	}
-	for (char *c = buf; *c; c++)
-		if (*c == '_')
-			*c = ' ';
 }
 
 static struct rep_series *series_for(struct rep_figure *f, const char *label)
@@ -423,6 +419,25 @@ static int add_tails(struct rep_figures *all)
 	return rc;
 }
 
+/* RDMA begins with times, everything else with rates; what is alike keeps its order. */
+static int place_of(const struct rep_figure *f)
+{
+	static const int rdma[] = {[REP_BAND] = 0, [REP_TAIL] = 1, [REP_RATE] = 2};
+	static const int other[] = {[REP_RATE] = 0, [REP_BAND] = 1, [REP_TAIL] = 2};
+	return strcmp(f->section, "RDMA") == 0 ? rdma[f->kind] : other[f->kind];
+}
+
+static void arrange(struct rep_figures *all)
+{
+	for (size_t i = 1; i < all->n; i++) {
+		struct rep_figure f = all->v[i];
+		size_t k = i;
+		for (; k > 0 && place_of(&all->v[k - 1]) > place_of(&f); k--)
+			all->v[k] = all->v[k - 1];
+		all->v[k] = f;
+	}
+}
+
 int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err *e)
 {
 	const json_t *results = json_object_get(doc, "results"), *r;
@@ -446,6 +461,7 @@ int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err 
 	if (rc == 0)
 		rc = add_tails(all);
 	free(belongs);
+	arrange(all);
 	if (rc != 0) {
 		fb_fail(e, FB_EXIT_UNMEASURED, rc, "out of memory while gathering figures");
 		rep_figures_free(all);
@@ -536,6 +552,20 @@ void rep_row_range(const struct rep_figure *f, const struct rep_row *r, double *
 		if (v > *hi)
 			*hi = v;
 	}
+}
+
+const char *rep_count(uint64_t n, char *buf, size_t len)
+{
+	char digits[24];
+	int k = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+	size_t at = 0;
+	for (int i = 0; i < k && at + 2 < len; i++) {
+		if (i > 0 && (k - i) % 3 == 0)
+			buf[at++] = ',';
+		buf[at++] = digits[i];
+	}
+	buf[at] = '\0';
+	return buf;
 }
 
 double rep_row_percentile(const struct rep_figure *f, const struct rep_row *r, double q)

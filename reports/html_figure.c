@@ -23,8 +23,10 @@ static void tile(struct fb_strbuf *b, const struct rep_figure *f, const struct r
 	rep_text(b, "%s", rep_num(rep_row_value(f, r), num, sizeof(num)));
 	rep_tag(b, "span", "unit", " %s", rep_unit(f));
 	fb_strbuf_add(b, "</div>");
-	rep_tag(b, "div", "what", "%s %s%s%s at %s", f->section, f->op, f->op[0] ? " " : "",
-		strcmp(f->metric, "busbw") == 0 ? "bus bandwidth" : f->metric,
+	/* The figure's title says what it is: "RDMA send latency [against message size]". */
+	const char *against = strstr(f->title, " against ");
+	int n = against ? (int)(against - f->title) : (int)strlen(f->title);
+	rep_tag(b, "div", "what", "%.*s at %s", n, f->title,
 		fb_fmt_size(r->size, size, sizeof(size)));
 	if (strcmp(s->label, f->op) != 0)
 		rep_tag(b, "div", "note", "%s", s->label);
@@ -60,13 +62,20 @@ static const struct rep_row *headline_row(const struct rep_figure *f, const stru
 	return best;
 }
 
+/* A tail repeats a latency, a message rate a bandwidth, a collective's time its bus bandwidth. */
+static bool in_headline(const struct rep_figure *f)
+{
+	bool coll = strcmp(f->section, "Collectives") == 0;
+	return f->kind != REP_TAIL && strcmp(f->metric, "message_rate") != 0 &&
+	       !(coll && f->kind == REP_BAND);
+}
+
 void rep_html_headline(struct fb_strbuf *b, const struct rep_figures *f)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < f->n && n < MAX_TILES; i++) {
 		const struct rep_series *s = NULL;
-		const struct rep_row *r =
-			f->v[i].kind == REP_TAIL ? NULL : headline_row(&f->v[i], &s);
+		const struct rep_row *r = in_headline(&f->v[i]) ? headline_row(&f->v[i], &s) : NULL;
 		if (!r)
 			continue;
 		fb_strbuf_add(b, n == 0 ? "<div class=\"tiles\">\n" : "");
@@ -98,9 +107,13 @@ static void head(struct fb_strbuf *b, const char *const *names, const char *unit
 	fb_strbuf_add(b, "</tr></thead><tbody>\n");
 }
 
-static void validity_cell(struct fb_strbuf *b, const struct rep_row *r)
+/* What every row ends with: samples, launches, validity. */
+static void end_cells(struct fb_strbuf *b, const struct rep_row *r)
 {
 	static const char *const words[] = {"valid", "suspect", "invalid"};
+	char n[32];
+	rep_tag(b, "td", "n", "%s", rep_count(r->samples, n, sizeof(n)));
+	rep_tag(b, "td", "n", "%zu", r->n);
 	fb_strbuf_printf(b, "<td class=\"%s\">", words[r->valid]);
 	rep_text(b, "%s%s%s", words[r->valid], r->why[0] ? ": " : "", r->why);
 	fb_strbuf_add(b, "</td></tr>\n");
@@ -123,9 +136,7 @@ static void band_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	cell(b, hi);
 	cell(b, rep_row_percentile(f, r, 0.999));
 	cell(b, times ? (double)r->hist->max * k : NAN);
-	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
-	rep_tag(b, "td", "n", "%zu", r->n);
-	validity_cell(b, r);
+	end_cells(b, r);
 }
 
 static void rate_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
@@ -137,9 +148,7 @@ static void rate_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	cell(b, hi);
 	cell(b, r->bound > 0 ? bound : NAN);
 	cell(b, r->bound > 0 ? 100 * v / bound : NAN);
-	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
-	rep_tag(b, "td", "n", "%zu", r->n);
-	validity_cell(b, r);
+	end_cells(b, r);
 }
 
 static void tail_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
@@ -148,9 +157,7 @@ static void tail_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
 		cell(b, rep_row_percentile(f, r, q[i]));
 	cell(b, r->hist && r->hist->n > 0 ? (double)r->hist->max * rep_scale(f) : NAN);
-	rep_tag(b, "td", "n", "%llu", (unsigned long long)r->samples);
-	rep_tag(b, "td", "n", "%zu", r->n);
-	validity_cell(b, r);
+	end_cells(b, r);
 }
 
 static void table(struct fb_strbuf *b, const struct rep_figure *f)
@@ -209,7 +216,7 @@ static void caption(struct fb_strbuf *b, const struct rep_figure *f)
 {
 	uint64_t samples;
 	size_t least, most;
-	char where[320];
+	char where[320], n[32];
 	extent(f, &samples, &least, &most);
 	fb_strbuf_add(b, "<figcaption>");
 	rep_tag(b, "span", "where", "%s.", rep_measured(f, where, sizeof(where)));
@@ -219,7 +226,7 @@ static void caption(struct fb_strbuf *b, const struct rep_figure *f)
 			" Load: idle, closed loop (the next operation starts when the last has ended).");
 	else if (f->load[0])
 		rep_text(b, " Load: %s loop.", f->load);
-	rep_text(b, " %llu samples", (unsigned long long)samples);
+	rep_text(b, " %s samples", rep_count(samples, n, sizeof(n)));
 	if (least == most)
 		rep_text(b, " from %zu launch%s of each point.", most, most == 1 ? "" : "es");
 	else

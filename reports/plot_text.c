@@ -14,7 +14,7 @@
 #include "bench/core/units.h"
 #include "reports/report_priv.h"
 
-#define MAX_SIZE_LABELS 9 /* "512 KiB" in 11 pt: nine of them fit side by side in 640 pixels */
+#define MAX_SIZE_LABELS 9 /* "512 KiB" in 11 pt: nine of them fit side by side in 560 pixels */
 #define COLOURS         8
 
 /* Of the colour sequence podo (Wong, Nature Methods 8:441, 2011: safe for colour-blind readers),
@@ -196,6 +196,7 @@ struct span {
 	uint64_t size_lo, size_hi;
 	bool launches; /* some row has several */
 	bool doubt;    /* some row is suspect or invalid */
+	bool bound;    /* some row has one */
 };
 
 static void widen(struct span *s, double v)
@@ -222,6 +223,7 @@ static struct span span_of(const struct rep_figure *f)
 				widen(&s, (double)r->hist->min * rep_scale(f));
 			s.launches = s.launches || r->n > 1;
 			s.doubt = s.doubt || r->valid > 0;
+			s.bound = s.bound || (f->kind == REP_RATE && r->bound > 0);
 			if (r->size == 0)
 				continue;
 			s.size_lo = r->size < s.size_lo ? r->size : s.size_lo;
@@ -283,20 +285,23 @@ static void log_axis(struct fb_strbuf *b, char axis, double lo, double hi)
 	fb_strbuf_add(b, ")\n");
 }
 
-static void preamble(struct fb_strbuf *b, const struct rep_figure *f)
+/* keys: how many entries the key will have; it stands between title and plot. */
+static void preamble(struct fb_strbuf *b, const struct rep_figure *f, size_t keys)
 {
 	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\n", f->id);
 	fb_strbuf_add(b, "set encoding utf8\nset colorsequence podo\n");
 	fb_strbuf_add(b,
-		"set terminal svg size 720,450 font 'DejaVu Sans,12' noenhanced background '#ffffff'\n");
+		"set terminal svg size 640,430 font 'DejaVu Sans,12' noenhanced background '#ffffff'\n");
 	fb_strbuf_printf(b, "set output '%s.svg'\nset datafile separator \"\\t\"\n", f->id);
 	fb_strbuf_add(b,
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1\n"
-		"set key top left Left reverse samplen 2 spacing 1.15 opaque noautotitle\n");
-	fb_strbuf_add(b, "set title ");
+		"set key at graph 0, screen 0.915 left top horizontal maxcols 3 Left reverse samplen 2 noautotitle\n");
+	/* A title of its own would stand below the key. */
+	fb_strbuf_printf(
+		b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)((keys + 2) / 3));
 	quoted(b, f->title);
-	fb_strbuf_add(b, " font 'DejaVu Sans,14'\nset ylabel ");
+	fb_strbuf_add(b, " at screen 0.5,0.955 center font 'DejaVu Sans,14'\nset ylabel ");
 	quoted(b, f->kind == REP_TAIL ? "Share of samples above" : rep_axis(f));
 	fb_strbuf_add(b, "\nset xlabel ");
 	if (f->kind == REP_TAIL)
@@ -332,10 +337,10 @@ static void doubts(
 static void band_plot(struct fb_strbuf *b, const struct rep_figure *f, const struct span *s)
 {
 	size_axis(b, s);
-	if (s->hi / s->lo > 20)
+	if (s->hi / s->lo > 8)
 		log_axis(b, 'y', s->lo, s->hi);
 	else
-		fb_strbuf_printf(b, "set yrange [0:%.6g]\n", s->hi * 1.12);
+		fb_strbuf_printf(b, "set yrange [0:%.6g]\n", s->hi * 1.08);
 	fb_strbuf_add(b, "plot ");
 	for (size_t i = 0; i < f->n; i++)
 		fb_strbuf_printf(b,
@@ -397,7 +402,7 @@ static void rate_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 	if (s->hi / s->lo > 100)
 		log_axis(b, 'y', s->lo, s->hi);
 	else
-		fb_strbuf_printf(b, "set yrange [0:%.6g]\n", s->hi * 1.18);
+		fb_strbuf_printf(b, "set yrange [0:%.6g]\n", s->hi * 1.08);
 	fb_strbuf_add(b, "plot ");
 	for (size_t i = 0; i < f->n; i++) {
 		fb_strbuf_printf(b,
@@ -428,7 +433,7 @@ static void tail_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 	fb_strbuf_printf(b,
 		"set logscale y 10\nset yrange [%.6g:1]\n"
 		"set ytics ('all' 1, 'p50' 0.5, 'p90' 0.1, 'p99' 0.01, 'p99.9' 1e-3, 'p99.99' 1e-4, 'p99.999' 1e-5)\n"
-		"set key top right noreverse Right\nplot ",
+		"plot ",
 		least < 0.5 ? least * 0.7 : 0.1);
 	for (size_t i = 0; i < f->n; i++) {
 		fb_strbuf_printf(b,
@@ -442,7 +447,7 @@ static void tail_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f)
 {
 	struct span s = span_of(f);
-	preamble(b, f);
+	preamble(b, f, f->n + (f->kind == REP_BAND) + s.bound + s.doubt);
 	if (f->kind == REP_TAIL)
 		tail_plot(b, f, &s);
 	else if (f->kind == REP_BAND)

@@ -87,6 +87,8 @@ double rep_row_percentile(const struct rep_figure *f, const struct rep_row *r, d
 /* Three significant digits, never an exponent: "1.63", "0.0042", "12300". NAN: "-". @return buf */
 const char *rep_num(double v, char *buf, size_t len);
 
+/* "960,000". @return buf */
+const char *rep_count(uint64_t n, char *buf, size_t len);
 /* "Measured in the lab: ...", with loopback named. @return buf */
 const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See rank.h. */
+#include "reports/rank.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/err.h"
+
+#define EXACT_COUNT 9007199254740992.0 /* 2^53: integers up to here are exact in a double */
+#define TIES_EXACT  20                 /* C(20,10) = 184,756 relabelings */
+
+static double choose(size_t n, size_t k)
+{
+	double c = 1;
+	for (size_t i = 1; i <= k; i++)
+		c = c * (double)(n - k + i) / (double)i;
+	return c;
+}
+
+/*
+ * How many of the C(n+m, n) orders give U = u, for u = 0..n*m: the coefficients of the Gaussian
+ * binomial, by multiplying with (1 - q^(m+i)) and dividing by (1 - q^i) in turn. All intermediate
+ * values are integers below 2^53.
+ */
+static double *u_counts(size_t n, size_t m)
+{
+	size_t len = n * m + 1;
+	double *c = calloc(len, sizeof(*c));
+	if (!c)
+		return NULL;
+	c[0] = 1;
+	for (size_t i = 1; i <= n; i++) {
+		for (size_t u = len; u-- > m + i;)
+			c[u] -= c[u - m - i];
+		for (size_t u = i; u < len; u++)
+			c[u] += c[u - i];
+	}
+	return c;
+}
+
+struct item {
+	double v;
+	bool from_a;
+};
+
+static int compare_items(const void *x, const void *y)
+{
+	double a = ((const struct item *)x)->v, b = ((const struct item *)y)->v;
+	return (a > b) - (a < b);
+}
+
+/* Mid-ranks of the merged sample. @return sum over ties of t^3 - t */
+static double mid_ranks(struct item *all, size_t n, double *rank)
+{
+	double ties = 0;
+	for (size_t i = 0; i < n;) {
+		size_t k = i;
+		while (k < n && all[k].v == all[i].v)
+			k++;
+		double t = (double)(k - i);
+		for (size_t j = i; j < k; j++)
+			rank[j] = (double)(i + 1) + (t - 1) / 2;
+		ties += t * t * t - t;
+		i = k;
+	}
+	return ties;
+}
+
+/* Share of all relabelings whose rank sum is at least as far from its mean as the one seen. */
+static double enumerate(const double *rank, size_t n, size_t na, double seen)
+{
+	double mean = (double)na * (double)(n + 1) / 2, far = fabs(seen - mean) - 1e-9;
+	unsigned long hits = 0, total = 0;
+	for (unsigned long mask = (1ul << na) - 1; mask < 1ul << n;) {
+		double sum = 0;
+		for (unsigned long m = mask; m; m &= m - 1)
+			sum += rank[__builtin_ctzl(m)];
+		hits += fabs(sum - mean) >= far;
+		total++;
+		/* The next larger number with as many bits (Gosper). */
+		unsigned long low = mask & -mask, up = mask + low;
+		mask = up | ((mask ^ up) / low >> 2);
+	}
+	return (double)hits / (double)total;
+}
+
+static double exact_p(size_t na, size_t nb, double u)
+{
+	double *c = u_counts(na, nb), sum = 0;
+	if (!c)
+		return NAN;
+	double other = (double)(na * nb) - u;
+	size_t least = (size_t)(u < other ? u : other);
+	for (size_t i = 0; i <= least; i++)
+		sum += c[i];
+	free(c);
+	double p = 2 * sum / choose(na + nb, na);
+	return p > 1 ? 1 : p;
+}
+
+static double normal_p(size_t na, size_t nb, double u, double ties)
+{
+	double n1 = (double)na, n2 = (double)nb, n = n1 + n2;
+	double var = n1 * n2 / 12 * (n + 1 - ties / (n * (n - 1)));
+	double d = fabs(u - n1 * n2 / 2) - 0.5;
+	if (!(var > 0) || d <= 0)
+		return 1;
+	return erfc(d / sqrt(var) / sqrt(2));
+}
+
+double rep_mwu_p(const double *a, size_t na, const double *b, size_t nb)
+{
+	size_t n = na + nb;
+	if (na == 0 || nb == 0)
+		return 1;
+	struct item *all = calloc(n, sizeof(*all));
+	double *rank = calloc(n, sizeof(*rank)), sum = 0, p = NAN;
+	if (!all || !rank)
+		goto free_all;
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct item){i < na ? a[i] : b[i - na], i < na};
+	qsort(all, n, sizeof(*all), compare_items);
+	double ties = mid_ranks(all, n, rank);
+	for (size_t i = 0; i < n; i++)
+		sum += all[i].from_a ? rank[i] : 0;
+	double u = sum - (double)na * (double)(na + 1) / 2;
+	if (ties == 0 && choose(n, na) < EXACT_COUNT)
+		p = exact_p(na, nb, u);
+	else if (ties > 0 && n <= TIES_EXACT)
+		p = enumerate(rank, n, na, sum);
+	else
+		p = normal_p(na, nb, u, ties);
+free_all:
+	free(rank);
+	free(all);
+	return p;
+}
+
+/* Largest C with P(U <= C-1) <= alpha/2; 0: none. Normal when the counts are too large. */
+static size_t hl_rank(size_t na, size_t nb, double level)
+{
+	double alpha = (1 - level) / 2, total = choose(na + nb, na), sum = 0;
+	size_t c = 0;
+	if (total >= EXACT_COUNT) {
+		double n1 = (double)na, n2 = (double)nb, sd = sqrt(n1 * n2 * (n1 + n2 + 1) / 12);
+		while (0.5 * erfc((n1 * n2 / 2 - (double)c - 0.5) / sd / sqrt(2)) <= alpha)
+			c++;
+		return c;
+	}
+	double *counts = u_counts(na, nb);
+	if (!counts)
+		return 0;
+	while (c < na * nb && (sum + counts[c]) / total <= alpha)
+		sum += counts[c++];
+	free(counts);
+	return c;
+}
+
+struct fb_ci rep_hl_ratio(const double *a, size_t na, const double *b, size_t nb, double level)
+{
+	struct fb_ci ci = {.est = NAN, .lo = NAN, .hi = NAN, .level = level};
+	size_t n = na * nb;
+	for (size_t i = 0; i < na + nb; i++)
+		if (!((i < na ? a[i] : b[i - na]) > 0))
+			return ci;
+	double *d = n > 0 ? malloc(n * sizeof(*d)) : NULL;
+	if (!d)
+		return ci;
+	for (size_t i = 0; i < na; i++)
+		for (size_t k = 0; k < nb; k++)
+			d[i * nb + k] = log(b[k]) - log(a[i]);
+	fb_sort(d, n);
+	ci.est = exp(fb_median_sorted(d, n));
+	size_t c = hl_rank(na, nb, level);
+	if (c >= 1) {
+		ci.lo = exp(d[c - 1]);
+		ci.hi = exp(d[n - c]);
+		ci.valid = true;
+	}
+	free(d);
+	return ci;
+}
+
+int rep_holm(double *p, size_t n)
+{
+	size_t *order = calloc(n + 1, sizeof(*order));
+	double most = 0;
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = i;
+		for (; k > 0 && p[order[k - 1]] > p[i]; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+	}
+	for (size_t i = 0; i < n; i++) {
+		double adjusted = p[order[i]] * (double)(n - i);
+		adjusted = adjusted > 1 ? 1 : adjusted;
+		most = adjusted > most ? adjusted : most;
+		p[order[i]] = most;
+	}
+	free(order);
+	return 0;
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Known answers of the rank statistics. */
+#include "bench/core/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "reports/rank.h"
+
+static void near(double got, double want, double rel)
+{
+	if (!(fabs(got - want) <= rel * fabs(want)))
+		fail_msg("got %.9g, want %.9g", got, want);
+}
+
+/* Complete separation gives the smallest p there is: 2 / C(2n, n). Table of benchstat's
+ * documentation. */
+static void smallest_p(void **state)
+{
+	static const struct {
+		size_t n;
+		double p;
+	} known[] = {{3, 0.1}, {4, 0.0285714286}, {5, 0.00793650794}, {6, 0.00216450216},
+		{7, 0.000582750583}, {8, 0.000155400155}, {10, 1.08250882e-05}};
+	double a[10], b[10];
+	for (size_t i = 0; i < 10; i++) {
+		a[i] = (double)i;
+		b[i] = 100 + (double)i;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		near(rep_mwu_p(a, known[i].n, b, known[i].n), known[i].p, 1e-7);
+		near(rep_mwu_p(b, known[i].n, a, known[i].n), known[i].p, 1e-7);
+	}
+}
+
+static void equal_and_empty(void **state)
+{
+	double a[] = {5, 5, 5, 5}, b[] = {5, 5, 5}, c[] = {1, 4}, d[] = {2, 3};
+	assert_true(rep_mwu_p(a, 4, b, 3) == 1);
+	assert_true(rep_mwu_p(a, 0, b, 3) == 1);
+	assert_true(rep_mwu_p(c, 2, d, 2) == 1); /* U1 = U2 */
+	double many[30];
+	for (size_t i = 0; i < 30; i++)
+		many[i] = 5;
+	assert_true(rep_mwu_p(many, 30, many, 30) == 1);
+}
+
+/* By hand: ranks 1.5 1.5 3 | 4 5: of the 10 relabelings two are as extreme. */
+static void ties_by_hand(void **state)
+{
+	double a[] = {1, 1, 2}, b[] = {3, 4};
+	near(rep_mwu_p(a, 3, b, 2), 2.0 / 10, 1e-12);
+	/* One tie across the samples; sum of ranks of c is 1 + 2.5 = 3.5 of {1, 2.5, 2.5, 4}; all
+	 * pairs: 3.5 3.5 5 5 6.5 6.5, mean 5: four of six are as far. */
+	double c[] = {1, 2}, d[] = {2, 3};
+	near(rep_mwu_p(c, 2, d, 2), 4.0 / 6, 1e-12);
+}
+
+/* The counts against a plain enumeration of all C(11, 5) ways to draw the first sample's ranks. */
+static void counts_against_enumeration(void **state)
+{
+	const double a[] = {1, 2, 5, 7, 9}, b[] = {3, 4, 6, 8, 10, 11};
+	unsigned hits = 0, total = 0;
+	for (unsigned mask = 0; mask < 1u << 11; mask++) {
+		int sum = 0;
+		if (__builtin_popcount(mask) != 5)
+			continue;
+		for (int i = 0; i < 11; i++)
+			sum += mask >> i & 1 ? i + 1 : 0;
+		hits += abs(sum - 30) >= abs(1 + 2 + 5 + 7 + 9 - 30);
+		total++;
+	}
+	assert_int_equal(total, 462);
+	near(rep_mwu_p(a, 5, b, 6), (double)hits / total, 1e-12);
+}
+
+/* The normal approximation against the exact value at the border between them. */
+static void normal_is_close(void **state)
+{
+	double a[40], b[40];
+	for (size_t i = 0; i < 40; i++) {
+		a[i] = (double)i;
+		b[i] = (double)i + 5.5;
+	}
+	double exact = rep_mwu_p(a, 20, b, 20);
+	double tied = (b[0] = b[1], rep_mwu_p(a, 20, b, 20)); /* a tie: normal beyond N = 20 */
+	assert_true(exact > 1e-4 && exact < 1e-2);
+	near(tied, exact, 0.35);
+}
+
+/* d = {ln 2 three times, ...}: constant ratio gives that ratio and a degenerate interval. */
+static void hl_known(void **state)
+{
+	double a[] = {10, 10, 10, 10, 10, 10, 10}, b[] = {12, 12, 12, 12, 12, 12, 12};
+	struct fb_ci ci = rep_hl_ratio(a, 7, b, 7, 0.95);
+	assert_true(ci.valid);
+	near(ci.est, 1.2, 1e-12);
+	near(ci.lo, 1.2, 1e-12);
+	near(ci.hi, 1.2, 1e-12);
+	/* n = m = 3: 2/20 = 0.1 > 0.05, so no 95 % interval; at 90 % it is the whole range. */
+	double c[] = {1, 2, 4}, d[] = {8, 16, 32};
+	assert_false(rep_hl_ratio(c, 3, d, 3, 0.95).valid);
+	ci = rep_hl_ratio(c, 3, d, 3, 0.899999);
+	assert_true(ci.valid);
+	near(ci.est, 8, 1e-12);
+	near(ci.lo, 2, 1e-12);
+	near(ci.hi, 32, 1e-12);
+	double zero[] = {0, 1};
+	assert_true(isnan(rep_hl_ratio(zero, 2, d, 3, 0.95).est));
+}
+
+/* The critical value of U for n = m = 7, two-sided 5 %, is 8 (Mann and Whitney's table), so the
+ * interval runs from the 9th smallest to the 9th largest of the 49 differences. */
+static void hl_critical_value(void **state)
+{
+	double a[7], b[7], d[49];
+	for (size_t i = 0; i < 7; i++) {
+		a[i] = exp((double)i);
+		b[i] = exp(0.13 * (double)(i * i) + 1);
+	}
+	for (size_t i = 0; i < 49; i++)
+		d[i] = log(b[i % 7]) - log(a[i / 7]);
+	fb_sort(d, 49);
+	struct fb_ci ci = rep_hl_ratio(a, 7, b, 7, 0.95);
+	near(log(ci.lo), d[8], 1e-9);
+	near(log(ci.hi), d[40], 1e-9);
+	near(log(ci.est), d[24], 1e-9);
+}
+
+/* Holm 1979's way through 0.01, 0.04, 0.03, 0.005: 4*.005, 3*.01, 2*.03, then not below that. */
+static void holm_known(void **state)
+{
+	double p[] = {0.01, 0.04, 0.03, 0.005};
+	assert_int_equal(rep_holm(p, 4), 0);
+	near(p[3], 0.02, 1e-12);
+	near(p[0], 0.03, 1e-12);
+	near(p[2], 0.06, 1e-12);
+	near(p[1], 0.06, 1e-12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(smallest_p),
+		cmocka_unit_test(equal_and_empty),
+		cmocka_unit_test(ties_by_hand),
+		cmocka_unit_test(counts_against_enumeration),
+		cmocka_unit_test(normal_is_close),
+		cmocka_unit_test(hl_known),
+		cmocka_unit_test(hl_critical_value),
+		cmocka_unit_test(holm_known),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
