@@ -55,6 +55,7 @@ static void set_requests(
 		l->recv_last = r->buf + verbs_recv_off(r, 0) + size - 1;
 		l->send_last = r->buf + verbs_send_off(r, 0) + size - 1;
 	}
+	l->signal_every = r->dev->software ? VERBS_SIGNAL_EVERY_SOFTWARE : VERBS_SIGNAL_EVERY;
 	l->what = s->what;
 }
 

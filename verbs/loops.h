@@ -34,15 +34,22 @@ struct verbs_lat {
 	struct ibv_sge rsge;
 	volatile uint8_t *recv_last; /**< write: last byte of the message in our memory */
 	volatile uint8_t *send_last;
-	uint8_t seq;         /**< write: value of the last message */
-	unsigned unsignaled; /**< sends since the last signalled one */
-	unsigned flags;      /**< send flags but for SIGNALED */
+	uint8_t seq;           /**< write: value of the last message */
+	unsigned unsignaled;   /**< sends since the last signalled one */
+	unsigned signal_every; /**< one send in so many asks for a completion */
+	unsigned flags;        /**< send flags but for SIGNALED */
 	struct verbs_wait wait;
 	const char *what; /**< for messages: "send of 64 B from rxe0 to rxe0 on node7" */
 };
-/** One send in so many asks for a completion: a reply proves that it was delivered, but the send
- * queue is only given back by completions. */
-#define VERBS_SIGNAL_EVERY 16
+/**
+ * A reply proves that a send was delivered, but the send queue is only given back by completions:
+ * on a NIC one send in sixteen asks for one. Soft-RoCE asks for each and waits for it, as perftest
+ * does: while an acknowledgement is still being worked off, the next post wakes the kernel's
+ * softirq thread, and a polling process on the same CPU then keeps it waiting for a whole tick (4
+ * ms).
+ */
+#define VERBS_SIGNAL_EVERY          16
+#define VERBS_SIGNAL_EVERY_SOFTWARE 1
 
 typedef int (*verbs_lat_loop)(struct verbs_lat *l, uint64_t iters, struct fb_sink *s);
 /** @return the loop, or NULL when this role has nothing to do (the target of a read) */

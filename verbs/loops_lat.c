@@ -84,8 +84,7 @@ INLINE int post(struct verbs_lat *l)
 	struct ibv_send_wr *bad;
 	int err;
 
-	l->wr.send_flags =
-		l->flags | (++l->unsignaled == VERBS_SIGNAL_EVERY ? IBV_SEND_SIGNALED : 0u);
+	l->wr.send_flags = l->flags | (++l->unsignaled == l->signal_every ? IBV_SEND_SIGNALED : 0u);
 	err = ibv_post_send(l->qp, &l->wr, &bad);
 	return UNLIKELY(err) ? post_failed(l, err) : 0;
 }
@@ -93,7 +92,7 @@ INLINE int post(struct verbs_lat *l)
 /* After the answer and outside the measured time: give the send queue back. */
 INLINE int reap(struct verbs_lat *l)
 {
-	if (l->unsignaled < VERBS_SIGNAL_EVERY)
+	if (l->unsignaled < l->signal_every)
 		return 0;
 	l->unsignaled = 0;
 	return take(l, &l->tx, false, false);
@@ -138,7 +137,7 @@ INLINE int send_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s, b
 		s->ns[i] = (t1 - t0 + 1) >> 1;
 		s->n = i + 1;
 		t0 = t1;
-		if (UNLIKELY(l->unsignaled >= VERBS_SIGNAL_EVERY)) {
+		if (UNLIKELY(l->unsignaled >= l->signal_every)) {
 			if ((rc = reap(l)) != 0)
 				return rc;
 			t0 = fb_clock_ns();
@@ -191,7 +190,7 @@ static int write_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
 		s->ns[i] = (t1 - t0 + 1) >> 1;
 		s->n = i + 1;
 		t0 = t1;
-		if (UNLIKELY(l->unsignaled >= VERBS_SIGNAL_EVERY)) {
+		if (UNLIKELY(l->unsignaled >= l->signal_every)) {
 			if ((rc = reap(l)) != 0)
 				return rc;
 			t0 = fb_clock_ns();

@@ -38,6 +38,7 @@ static void rig_init(struct rig *r, enum ibv_wr_opcode opcode)
 	r->lat.wr = (struct ibv_send_wr){.sg_list = &r->lat.sge, .num_sge = 1, .opcode = opcode};
 	r->lat.recv_last = &r->in[63];
 	r->lat.send_last = &r->out[63];
+	r->lat.signal_every = VERBS_SIGNAL_EVERY;
 	r->lat.what = "send of 64 B from null0 to null0 on here";
 	r->lat.wait = (struct verbs_wait){
 		.stop = &r->stop, .deadline = fb_clock_ns() + 20000000u, .e = &r->err};
@@ -56,6 +57,18 @@ static void send_loop(void **state)
 	assert_int_equal(r.dev.received, ITERS);
 	/* One completion in sixteen gives the send queue back. */
 	assert_int_equal(r.dev.signaled, ITERS / VERBS_SIGNAL_EVERY);
+	assert_int_equal(r.dev.tx_head, r.dev.tx_tail);
+}
+
+static void software_devices_signal_each_send(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_SEND);
+	r.lat.signal_every = VERBS_SIGNAL_EVERY_SOFTWARE;
+	assert_int_equal(verbs_lat_choose(VERBS_SEND, false, true)(&r.lat, ITERS, &r.sink), 0);
+	assert_int_equal(r.dev.signaled, ITERS);
 	assert_int_equal(r.dev.tx_head, r.dev.tx_tail);
 }
 
@@ -313,6 +326,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(send_loop),
+		cmocka_unit_test(software_devices_signal_each_send),
 		cmocka_unit_test(send_server_answers_each),
 		cmocka_unit_test(write_loop_wraps_its_sequence),
 		cmocka_unit_test(read_loop_signals_each),

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Options into parameters, parameters over the wire, and the tables of statuses, counters and
+ * drivers. */
+#include "bench/core/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "verbs/conn.h"
+#include "verbs/counters.h"
+#include "verbs/params.h"
+#include "verbs/wc.h"
+
+static int parse(
+	enum verbs_bench_kind kind, char **argv, int argc, struct verbs_params *p, struct fb_err *e)
+{
+	struct verbs_options o = {0};
+	struct fb_opt_spec spec = {.command = "verbs",
+		.usage = "",
+		.summary = "",
+		.sets = {{"RDMA", kind == VERBS_LATENCY ? verbs_latency_opts : verbs_bandwidth_opts,
+			&o}}};
+	int rc = fb_opt_parse(&spec, argc, argv, e);
+
+	if (rc == 0)
+		rc = verbs_params_from_options(p, &o, kind, e);
+	fb_opt_free(&spec);
+	return rc;
+}
+#define PARSE(kind, p, e, ...)                                  \
+	parse(kind, (char *[]){(char *)"x", __VA_ARGS__, NULL}, \
+		(int)(sizeof((char *[]){(char *)"x", __VA_ARGS__}) / sizeof(char *)), p, e)
+#define S(x) ((char *)(uintptr_t)x)
+
+static void sizes(void **state)
+{
+	uint64_t v[VERBS_MAX_SIZES];
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(verbs_parse_sizes("64K", v, VERBS_MAX_SIZES, &e), 1);
+	assert_int_equal(v[0], 65536);
+	assert_int_equal(verbs_parse_sizes("2:16", v, VERBS_MAX_SIZES, &e), 4);
+	assert_int_equal(v[0], 2);
+	assert_int_equal(v[3], 16);
+	assert_int_equal(verbs_parse_sizes("3:20", v, VERBS_MAX_SIZES, &e), 5);
+	assert_int_equal(v[1], 4);
+	assert_int_equal(v[4], 20);
+	assert_int_equal(verbs_parse_sizes("5:5", v, VERBS_MAX_SIZES, &e), 1);
+	assert_int_equal(verbs_parse_sizes("1,2:8,1M", v, VERBS_MAX_SIZES, &e), 5);
+	assert_int_equal(v[4], 1 << 20);
+	assert_int_equal(verbs_parse_sizes("2:1G", v, VERBS_MAX_SIZES, &e), 30);
+	assert_int_equal(e.code, 0);
+	assert_true(verbs_parse_sizes("12Q", v, VERBS_MAX_SIZES, &e) < 0);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "12Q"));
+	fb_err_clear(&e);
+	assert_true(verbs_parse_sizes("8:2", v, VERBS_MAX_SIZES, &e) < 0);
+	fb_err_clear(&e);
+	assert_true(verbs_parse_sizes("", v, VERBS_MAX_SIZES, &e) < 0);
+	fb_err_clear(&e);
+	assert_true(verbs_parse_sizes("1,", v, VERBS_MAX_SIZES, &e) < 0);
+	fb_err_clear(&e);
+	assert_true(verbs_parse_sizes("2G", v, VERBS_MAX_SIZES, &e) < 0);
+	fb_err_clear(&e);
+	assert_true(verbs_parse_sizes("1,2,3,4", v, 3, &e) < 0);
+}
+
+static void options(void **state)
+{
+	struct verbs_params p;
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("-a"), S("--op"), S("read,send")), 0);
+	assert_int_equal(p.nsizes, 23);
+	assert_int_equal(p.sizes[22], 8 << 20);
+	assert_int_equal(p.nops, 2);
+	assert_int_equal(p.ops[0], VERBS_READ);
+	assert_int_equal(p.mtu, 0);
+	assert_int_equal(p.numa, VERBS_NUMA_AUTO);
+
+	assert_int_equal(
+		PARSE(VERBS_LATENCY, &p, &e, S("-m"), S("2048"), S("--numa=3"), S("-I0")), 0);
+	assert_int_equal(p.mtu, 2048);
+	assert_int_equal(p.numa, 3);
+	assert_int_equal(p.inline_max, 0);
+
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-t4"), S("-q"), S("2"), S("-b")), 0);
+	assert_int_equal(p.depth, 4);
+	assert_int_equal(p.cq_mod, 1);
+	assert_int_equal(p.rx_depth, 512);
+	assert_int_equal(p.bidirectional, 1);
+	assert_int_equal(p.sizes[0], 65536);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-d"), S("all")), 0);
+	assert_int_equal(p.all_rails, 1);
+	assert_string_equal(p.peer_device, "all");
+	assert_int_equal(p.cq_mod, 16);
+}
+
+static void refusals(void **state)
+{
+	static const struct {
+		enum verbs_bench_kind kind;
+		const char *a, *b, *says;
+	} cases[] = {
+		{VERBS_LATENCY, "--op=wrte", "-s2", "did you mean --op write"},
+		{VERBS_LATENCY, "--op=write", "-e", "completes nothing at the receiver"},
+		{VERBS_LATENCY, "--op=write", "-s0", "cannot be measured"},
+		{VERBS_LATENCY, "--size=12Q", "-n1", "12Q"},
+		{VERBS_LATENCY, "--numa=near", "-s2", "near"},
+		{VERBS_LATENCY, "--transport=uc", "-s2", "uc"},
+		{VERBS_BANDWIDTH, "--op=send", "-s0", "cannot be measured"},
+		{VERBS_BANDWIDTH, "--depth=4", "--cq-mod=8", "--cq-mod 8"},
+		{VERBS_BANDWIDTH, "--depth=4", "--post-list=8", "--post-list 8"},
+		{VERBS_BANDWIDTH, "--depth=64", "--rx-depth=8", "--rx-depth 8"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct verbs_params p;
+		struct fb_err e = {0};
+		char *argv[] = {S("x"), S(cases[i].a), S(cases[i].b), NULL};
+		int argc = strcmp(cases[i].b, "-n1") ? 3 : 2;
+		assert_int_equal(parse(cases[i].kind, argv, argc, &p, &e), -EINVAL);
+		assert_int_equal(e.exit, FB_EXIT_USAGE);
+		if (!strstr(e.msg, cases[i].says) && !strstr(e.hint, cases[i].says))
+			fail_msg("%s %s: \"%s\" / \"%s\"", cases[i].a, cases[i].b, e.msg, e.hint);
+	}
+}
+
+static void wire_form(void **state)
+{
+	struct verbs_params p, q;
+	struct fb_err e = {0};
+	json_t *j;
+	static const char *const needed[] = {"bench", "depth", "ops", "sizes", "peer_device", "qps",
+		"cq_mod", "transport", "numa"};
+
+	(void)state;
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-t32"), S("-s1K:64K"), S("--op"),
+				 S("send,write"), S("--peer-device"), S("mlx5_1")),
+		0);
+	j = verbs_params_to_json(&p);
+	assert_int_equal(verbs_params_from_json(&q, j, &e), 0);
+	assert_memory_equal(&p, &q, sizeof p);
+	for (unsigned i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+		json_t *k = json_copy(j);
+		fb_err_clear(&e);
+		json_object_del(k, needed[i]);
+		assert_int_equal(verbs_params_from_json(&q, k, &e), -EPROTO);
+		assert_non_null(strstr(e.msg, needed[i]));
+		json_decref(k);
+	}
+	json_object_set_new(j, "qps", json_integer(1 << 20));
+	fb_err_clear(&e);
+	assert_int_equal(verbs_params_from_json(&q, j, &e), -EPROTO);
+	json_object_set_new(j, "qps", json_integer(1));
+	json_object_set_new(j, "mtu", json_integer(1500));
+	fb_err_clear(&e);
+	assert_int_equal(verbs_params_from_json(&q, j, &e), -EPROTO);
+	json_object_set_new(j, "mtu", json_integer(0));
+	json_object_set_new(j, "ops", json_pack("[s]", "erase"));
+	fb_err_clear(&e);
+	assert_int_equal(verbs_params_from_json(&q, j, &e), -EPROTO);
+	json_decref(j);
+}
+
+static void every_status_is_explained(void **state)
+{
+	(void)state;
+	for (int s = IBV_WC_SUCCESS; s <= IBV_WC_TM_RNDV_INCOMPLETE; s++) {
+		const struct verbs_wc_info *i = verbs_wc_lookup((enum ibv_wc_status)s);
+		assert_int_equal(i->status, s);
+		assert_int_equal(strncmp(i->name, "IBV_WC_", 7), 0);
+		assert_true(strlen(i->causes) > 5 && strlen(i->next) > 5);
+	}
+	assert_string_equal(verbs_wc_lookup((enum ibv_wc_status)99)->name, "unknown status");
+}
+
+static void a_failure_names_cause_and_next_check(void **state)
+{
+	struct ibv_wc wc = {.status = IBV_WC_RETRY_EXC_ERR, .vendor_err = 0x81};
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(
+		verbs_wc_fail(&e, &wc, "send of 2 B from rxe0 to rxe0 on node2"), -ETIMEDOUT);
+	assert_int_equal(e.exit, FB_EXIT_UNMEASURED);
+	assert_non_null(strstr(e.msg, "rxe0 on node2"));
+	assert_non_null(strstr(e.msg, "IBV_WC_RETRY_EXC_ERR"));
+	assert_non_null(strstr(e.msg, "0x81"));
+	assert_non_null(strstr(e.hint, "ping"));
+}
+
+static void counters(void **state)
+{
+	json_t *a = json_pack("{s:i,s:i,s:i,s:i}", "out_of_seq_request", 1, "rcvd_seq_err", 5,
+		"sent_pkts", 100, "rcvd_rnr_err", 9);
+	json_t *b = json_pack("{s:i,s:i,s:i,s:i}", "out_of_seq_request", 4, "rcvd_seq_err", 5,
+		"sent_pkts", 900, "rcvd_rnr_err", 2);
+	int64_t g[VERBS_NUM_CLASSES];
+	char text[256];
+
+	(void)state;
+	verbs_counters_classify("rxe", a, b, g);
+	assert_int_equal(g[VERBS_LOSS_SEEN], 3);
+	assert_int_equal(g[VERBS_NAK], 0);
+	assert_int_equal(g[VERBS_RNR], -1); /* went backwards: a reset, not a number */
+	assert_int_equal(g[VERBS_CNP_SENT], -1);
+	assert_int_equal(g[VERBS_TIMEOUT], -1); /* not there: not available, never 0 */
+	assert_non_null(strstr(verbs_loss_text(g, text, sizeof text), "3"));
+	verbs_counters_classify("rxe", a, a, g);
+	assert_string_equal(verbs_loss_text(g, text, sizeof text), "");
+	verbs_counters_classify("newdrv", a, b, g);
+	for (int c = 0; c < VERBS_NUM_CLASSES; c++)
+		assert_int_equal(g[c], -1);
+	assert_int_equal(verbs_counter_class("mlx5", "np_cnp_sent"), VERBS_CNP_SENT);
+	assert_int_equal(verbs_counter_class("mlx5", "sent_pkts"), -1);
+	assert_true(verbs_counter_driver_known("bnxt_re"));
+	assert_false(verbs_counter_driver_known("newdrv"));
+	json_decref(a);
+	json_decref(b);
+}
+
+static void drivers(void **state)
+{
+	struct verbs_params p = {
+		.qp_timeout = VERBS_AUTO, .retry = VERBS_AUTO, .rnr_retry = VERBS_AUTO};
+	unsigned t, r, n;
+	char s[32];
+
+	(void)state;
+	verbs_driver_name(0x2c9, "mlx5_core", s, sizeof s);
+	assert_string_equal(s, "mlx5");
+	verbs_driver_name(0, "bnxt_en", s, sizeof s);
+	assert_string_equal(s, "bnxt_re");
+	verbs_driver_name(0xffffff, NULL, s, sizeof s);
+	assert_string_equal(s, "rxe");
+	verbs_driver_name(0x626d74, "", s, sizeof s);
+	assert_string_equal(s, "siw");
+
+	/* rxe: 7 retries would be for ever, and a short timeout retransmits on a clean link. */
+	verbs_qp_defaults("rxe", &p, &t, &r, &n);
+	assert_int_equal(t, 20);
+	assert_int_equal(r, 6);
+	assert_int_equal(n, 6);
+	verbs_qp_defaults("mlx5", &p, &t, &r, &n);
+	assert_int_equal(t, 14);
+	assert_int_equal(r, 7);
+	p.qp_timeout = 18;
+	p.retry = 0;
+	verbs_qp_defaults("mlx5", &p, &t, &r, &n);
+	assert_int_equal(t, 18);
+	assert_int_equal(r, 0);
+
+	assert_true(verbs_parse_rate_file("100 Gb/sec (4X EDR)") == 12.5e9);
+	assert_true(verbs_parse_rate_file("2.5 Gb/sec (1X SDR)") == 312.5e6);
+	assert_true(verbs_parse_rate_file("") == 0);
+	assert_true(verbs_parse_rate_file("100 Mb/sec") == 0);
+}
+
+static void patterns(void **state)
+{
+	uint8_t a[4096];
+
+	(void)state;
+	verbs_pattern_fill(a, sizeof a, 1, 3);
+	assert_int_equal(verbs_pattern_check(a, sizeof a, 1, 3), 0);
+	a[4095] ^= 1;
+	assert_int_equal(verbs_pattern_check(a, sizeof a, 1, 3), 4096);
+	assert_int_not_equal(verbs_pattern_check(a, 64, 0, 3), 0);
+	assert_int_not_equal(verbs_pattern_check(a, 64, 1, 2), 0);
+	memset(a, 0, sizeof a);
+	assert_int_not_equal(verbs_pattern_check(a, 64, 1, 3), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(options),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(wire_form),
+		cmocka_unit_test(every_status_is_explained),
+		cmocka_unit_test(a_failure_names_cause_and_next_check),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(drivers),
+		cmocka_unit_test(patterns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
