@@ -43,7 +43,7 @@ static enum topo_path by_numa(int a, int b)
 
 enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
 {
-	int ca[MAX_CHAIN], cb[MAX_CHAIN];
+	int ca[MAX_CHAIN] = {0}, cb[MAX_CHAIN] = {0};
 	size_t ia, ib;
 
 	if (a->type == b->type && a->index == b->index)
@@ -127,7 +127,7 @@ static double weakest(const struct topo *t, const int *chain, size_t end, bool g
 
 double topo_path_bandwidth(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
 {
-	int ca[MAX_CHAIN], cb[MAX_CHAIN];
+	int ca[MAX_CHAIN] = {0}, cb[MAX_CHAIN] = {0};
 	size_t ia, ib;
 
 	if (a->pci < 0 || b->pci < 0 || a->pci == b->pci)
