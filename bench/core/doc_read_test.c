@@ -12,7 +12,7 @@
 #include "bench/core/json.h"
 #include "bench/core/result.h"
 
-#define SAMPLE "bench/core/testdata/sample.json"
+#define SAMPLE "reports/testdata/every-key.json"
 #define SCHEMA "reports/schema.json"
 
 static json_t *read_json(const char *path)

@@ -575,15 +575,33 @@ static void close_run(struct fb_doc *d, int status)
 	fb_json_set_int(run, "exit", status);
 }
 
+/* Whoever waited when the signal came reports it in his own words: one error says it for all. */
+static void add_stop_error(struct fb_doc *d)
+{
+	struct fb_err e;
+	char point[128] = "";
+	json_t *errors = array_of(d, "errors");
+	stop_error(d, &e);
+	for (size_t i = json_array_size(errors); i-- > 0;) {
+		const json_t *j = json_array_get(errors, i);
+		if (fb_json_int(j, "code", 0) != -EINTR &&
+			!strstr(fb_json_str(j, "message", ""), "the command's deadline"))
+			continue;
+		const char *at = fb_json_str(j, "point", NULL);
+		if (at)
+			snprintf(point, sizeof(point), "%s", at);
+		json_array_remove(errors, i);
+	}
+	fb_doc_error_at(d, &e, point[0] ? point : NULL);
+}
+
 int fb_doc_finish(struct fb_doc *d, int status)
 {
 	struct fb_err e = {0};
 	fb_stop_set_last_words(NULL, NULL);
 	fb_progress_end();
 	if (fb_stop_requested()) {
-		stop_error(d, &e);
-		if (json_array_size(array_of(d, "errors")) == 0)
-			fb_doc_error(d, &e);
+		add_stop_error(d);
 		if (status != FB_EXIT_WRONG_DATA)
 			status = FB_EXIT_UNMEASURED;
 	}

@@ -32,7 +32,7 @@ static void test_sample(void **state)
 {
 	(void)state;
 	static const char *const pairs[][2] = {
-		{"bench/core/testdata/sample.json", "bench/core/testdata/sample.txt"},
+		{"reports/testdata/every-key.json", "bench/core/testdata/every-key.txt"},
 		{"bench/core/testdata/table.json", "bench/core/testdata/table.txt"}};
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct fb_err e = {0};
