@@ -17,6 +17,7 @@
 #include "bench/run/run.h"
 #include "bench/train/gpu_check.h"
 #include "collectives/coll.h"
+#include "reports/report.h"
 #include "topo/topo.h"
 #include "verbs/verbs.h"
 #include "version.h"
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 		coll_cmd,
 		null_cmd,
 		gpu_check_cmd,
+		report_cmd,
 		features_cmd,
 		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
 		{.name = NULL},
