@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The gate. Of each metric: has the candidate become worse than the base by more than a floor? The
+ * test and the interval ask the same question: the base's launches are moved by the floor in the
+ * bad direction, and the candidate is tested against that (references, A1.3). With too few launches
+ * the answer is INCONCLUSIVE, never PASS.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "reports/compare_priv.h"
+#include "reports/rank.h"
+
+const char *const cmp_verdict_names[] = {
+	[CMP_PASS] = "PASS",
+	[CMP_IMPROVED] = "IMPROVED",
+	[CMP_REGRESSED] = "REGRESSED",
+	[CMP_MISSING] = "MISSING",
+	[CMP_INCONCLUSIVE] = "INCONCLUSIVE",
+	[CMP_INCOMPARABLE] = "INCOMPARABLE",
+	[CMP_INVALID] = "INVALID",
+};
+
+/* ---- floors ---------------------------------------------------------------------------------- */
+
+/*
+ * Relative and absolute: both must be exceeded. 1 % of a rate and 2 % of a median are what launches
+ * differ by on a quiet machine; clock reads and polling set the 20 ns; tails move more.
+ */
+static void set_floor(struct cmp_metric *m, const struct cmp_rules *r)
+{
+	m->floor_rel = !m->time ? 0.01 : m->q < 0.9 ? 0.02 : m->q < 0.995 ? 0.05 : 0.10;
+	m->floor_abs = !m->time ? 0 : m->q < 0.9 ? 20 : 100;
+	if (r->floor_pct >= 0)
+		m->floor_rel = r->floor_pct / 100;
+	m->floor = m->floor_rel;
+	double *v = m->base.n > 0 ? malloc(m->base.n * sizeof(*v)) : NULL;
+	if (!v)
+		return;
+	memcpy(v, m->base.v, m->base.n * sizeof(*v));
+	fb_sort(v, m->base.n);
+	double median = fb_median_sorted(v, m->base.n);
+	free(v);
+	if (median > 0 && m->floor_abs / median > m->floor)
+		m->floor = m->floor_abs / median;
+}
+
+/* ---- which metrics gate ---------------------------------------------------------------------- */
+
+/* Group of a metric: its case up to the last part, the size. */
+static size_t stem(const struct cmp_metric *m)
+{
+	const char *slash = strrchr(m->name, '/');
+	return slash && m->size > 0 ? (size_t)(slash - m->name) : strlen(m->name);
+}
+
+/* The smallest and the largest size of a sweep say most: the first of overheads, the last of
+ * bandwidth. Tails vary most, and algbw repeats busbw. */
+static int priority(const struct cmp *c, const struct cmp_metric *m)
+{
+	bool least = true, most = true;
+	if (strcmp(m->metric, "algbw") == 0)
+		return 4;
+	if (m->time && m->q > 0.5)
+		return m->q < 0.995 ? 2 : 3;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct cmp_metric *o = &c->v[i];
+		if (strcmp(o->metric, m->metric) != 0 || stem(o) != stem(m) ||
+			strncmp(o->name, m->name, stem(m)) != 0)
+			continue;
+		least = least && m->size <= o->size;
+		most = most && m->size >= o->size;
+	}
+	/* Messages per second, too, are a matter of overheads. */
+	return (m->time || strcmp(m->unit, "1/s") == 0 ? least : most) ? 0 : 1;
+}
+
+static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
+{
+	char name[256];
+	snprintf(name, sizeof(name), "%s:%s", m->name, m->metric);
+	for (size_t i = 0; i < r->ngates; i++)
+		if (fnmatch(r->gates[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+static void choose_gated(struct cmp *c, const struct cmp_rules *r)
+{
+	c->gated = 0;
+	for (size_t i = 0; i < c->n && r->ngates > 0; i++) {
+		c->v[i].gated = asked_for(&c->v[i], r);
+		c->gated += c->v[i].gated;
+	}
+	for (int level = 0; level < 5 && r->ngates == 0; level++)
+		for (size_t i = 0; i < c->n && c->gated < r->max_gated; i++) {
+			if (priority(c, &c->v[i]) != level)
+				continue;
+			c->v[i].gated = true;
+			c->gated++;
+		}
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* p of the candidate against base * factor, and on which side of it the candidate lies. */
+static double shifted_p(const struct cmp_metric *m, double factor, double *above)
+{
+	double *moved = malloc((m->base.n + 1) * sizeof(*moved));
+	if (!moved)
+		return NAN;
+	for (size_t i = 0; i < m->base.n; i++)
+		moved[i] = m->base.v[i] * factor;
+	double p = rep_mwu_p(moved, m->base.n, m->cand.v, m->cand.n);
+	free(moved);
+	*above = m->ratio.est - factor;
+	return p;
+}
+
+static void measure(struct cmp_metric *m, const struct cmp_rules *r)
+{
+	double above;
+	m->ratio = rep_hl_ratio(m->base.v, m->base.n, m->cand.v, m->cand.n, r->level);
+	m->p = rep_mwu_p(m->base.v, m->base.n, m->cand.v, m->cand.n);
+	double worse = m->lower ? 1 + m->floor : 1 - m->floor;
+	double better = m->lower ? 1 - m->floor : 1 + m->floor;
+	/* A floor of 100 % or more (a short time under the absolute floor) has no other side. */
+	m->p_worse = worse > 0 ? shifted_p(m, worse, &above) : 1;
+	m->worse_side = worse > 0 && (m->lower ? above > 0 : above < 0);
+	m->p_better = better > 0 ? shifted_p(m, better, &above) : 1;
+	m->better_side = better > 0 && (m->lower ? above < 0 : above > 0);
+	m->detectable =
+		m->ratio.valid ? m->floor + (m->ratio.hi - m->ratio.lo) / 2 / m->ratio.est : NAN;
+}
+
+static bool params_differ(struct cmp_metric *m)
+{
+	const char *key;
+	json_t *v;
+	if (strcmp(m->base.where, m->cand.where) != 0) {
+		snprintf(m->why, sizeof(m->why), "measured on %s against %s", m->base.where,
+			m->cand.where);
+		return true;
+	}
+	json_object_foreach (m->base.params, key, v) {
+		const json_t *o = json_object_get(m->cand.params, key);
+		if (json_equal(v, o))
+			continue;
+		snprintf(m->why, sizeof(m->why), "parameter %s differs", key);
+		return true;
+	}
+	return false;
+}
+
+/* Verdicts that no statistic changes. */
+static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_rules *r)
+{
+	size_t least = m->base.n < m->cand.n ? m->base.n : m->cand.n;
+	if (!m->cand.params) {
+		m->verdict = CMP_MISSING;
+		snprintf(m->why, sizeof(m->why), "the candidate has no such result");
+	} else if (m->base.invalid || m->cand.invalid) {
+		m->verdict = CMP_INVALID;
+		snprintf(m->why, sizeof(m->why), "%s, %s", m->cand.invalid ? "candidate" : "base",
+			m->cand.invalid ? m->cand.why : m->base.why);
+	} else if (c->differs[0] && !r->any_system) {
+		m->verdict = CMP_INCOMPARABLE;
+		snprintf(m->why, sizeof(m->why), "%s", c->differs);
+	} else if (params_differ(m)) {
+		m->verdict = CMP_INCOMPARABLE;
+	} else if (least < CMP_MIN_LAUNCHES) {
+		m->verdict = CMP_INCONCLUSIVE;
+		snprintf(m->why, sizeof(m->why),
+			"needs at least %d launches a side, has %zu and %zu", CMP_MIN_LAUNCHES,
+			m->base.n, m->cand.n);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool has_statistics(const struct cmp_metric *m)
+{
+	return m->ratio.valid;
+}
+
+static void conclude(struct cmp_metric *m, double alpha)
+{
+	double bad_end = m->lower ? m->ratio.hi : m->ratio.lo;
+	double limit = m->lower ? 1 + m->floor : 1 - m->floor;
+	if (m->worse_side && m->p_worse < alpha) {
+		m->verdict = CMP_REGRESSED;
+		snprintf(m->why, sizeof(m->why), "worse by more than the floor of %.3g %%",
+			100 * m->floor);
+	} else if (m->better_side && m->p_better < alpha) {
+		m->verdict = CMP_IMPROVED;
+	} else if (m->lower ? bad_end <= limit : bad_end >= limit) {
+		m->verdict = CMP_PASS;
+	} else {
+		m->verdict = CMP_INCONCLUSIVE;
+		snprintf(m->why, sizeof(m->why),
+			"the interval reaches beyond the floor of %.3g %%: more launches, or a quieter machine",
+			100 * m->floor);
+	}
+}
+
+static int adjust(struct cmp *c)
+{
+	double *p = calloc(2 * c->n + 1, sizeof(*p));
+	size_t n = 0;
+	if (!p)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].gated && has_statistics(&c->v[i])) {
+			p[n] = c->v[i].p_worse;
+			p[c->n + n++] = c->v[i].p_better;
+		}
+	int rc = rep_holm(p, n);
+	if (rc == 0)
+		rc = rep_holm(p + c->n, n);
+	n = 0;
+	for (size_t i = 0; i < c->n && rc == 0; i++)
+		if (c->v[i].gated && has_statistics(&c->v[i])) {
+			c->v[i].p_worse = p[n];
+			c->v[i].p_better = p[c->n + n++];
+		}
+	free(p);
+	return rc;
+}
+
+int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e)
+{
+	choose_gated(c, r);
+	for (size_t i = 0; i < c->n; i++) {
+		struct cmp_metric *m = &c->v[i];
+		m->p = m->p_worse = m->p_better = m->detectable = NAN;
+		m->ratio = (struct fb_ci){.est = NAN, .lo = NAN, .hi = NAN, .level = r->level};
+		set_floor(m, r);
+		if (settled(c, m, r)) {
+			/* An estimate without an interval is still worth a look. */
+			if (m->base.n > 0 && m->cand.n > 0)
+				m->ratio.est = rep_hl_ratio(
+					m->base.v, m->base.n, m->cand.v, m->cand.n, r->level)
+						       .est;
+			continue;
+		}
+		measure(m, r);
+		if (!has_statistics(m)) {
+			m->verdict = CMP_INCONCLUSIVE;
+			snprintf(m->why, sizeof(m->why),
+				"a value is not positive: no ratio can be taken");
+		}
+	}
+	if (adjust(c) != 0)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
+	for (size_t i = 0; i < c->n; i++)
+		if (has_statistics(&c->v[i]))
+			conclude(&c->v[i], 1 - r->level);
+	return 0;
+}
+
+int cmp_status(const struct cmp *c)
+{
+	bool failed = false, open = c->gated == 0;
+	for (size_t i = 0; i < c->n; i++) {
+		enum cmp_verdict v = c->v[i].verdict;
+		if (!c->v[i].gated)
+			continue;
+		failed = failed || v == CMP_REGRESSED || v == CMP_MISSING;
+		open = open || v == CMP_INCONCLUSIVE || v == CMP_INCOMPARABLE || v == CMP_INVALID;
+	}
+	if (c->wrong_data)
+		return FB_EXIT_WRONG_DATA;
+	return failed ? FB_EXIT_FAILED : open ? FB_EXIT_UNMEASURED : FB_EXIT_OK;
+}
+
+const char *cmp_state(const struct cmp *c)
+{
+	switch (cmp_status(c)) {
+	case FB_EXIT_OK: return "ACCEPTED";
+	case FB_EXIT_UNMEASURED: return "INCOMPLETE";
+	default: return "REJECTED";
+	}
+}
