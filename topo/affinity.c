@@ -54,6 +54,17 @@ static int set_allowed(hwloc_const_bitmap_t set)
 	return rc;
 }
 
+char *topo_allowed_cpus(void)
+{
+	char *list = NULL;
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+
+	if (set && get_allowed(set) == 0 && hwloc_bitmap_list_asprintf(&list, set) < 0)
+		list = NULL;
+	hwloc_bitmap_free(set);
+	return list;
+}
+
 const char *topo_current_cpus(char *buf, size_t len)
 {
 	hwloc_bitmap_t set = hwloc_bitmap_alloc();
@@ -128,16 +139,22 @@ int topo_bind_thread_near(
 			e, FB_EXIT_UNMEASURED, ENOMEM, "cannot read the CPU list %.200s", cpus);
 		goto free_sets;
 	}
-	rc = get_allowed(have);
+	/* Not today's mask: an earlier binding of this thread, or of its parent, must not narrow
+	 * this one. */
+	if (t->allowed && topo_cpulist_sane(t->allowed))
+		rc = hwloc_bitmap_list_sscanf(have, t->allowed) == 0 ? 0 : -EINVAL;
+	else
+		rc = get_allowed(have);
 	if (rc) {
-		fb_fail(e, FB_EXIT_UNMEASURED, rc, "sched_getaffinity: %s", strerror(-rc));
+		fb_fail(e, FB_EXIT_UNMEASURED, rc, "cannot tell the allowed CPUs: %s",
+			strerror(-rc));
 		goto free_sets;
 	}
 	hwloc_bitmap_and(want, want, have);
 	if (hwloc_bitmap_iszero(want)) {
 		snprintf(b->why, sizeof(b->why),
 			"not bound: none of the near CPUs (%.60s) is allowed here (%.60s)", cpus,
-			b->cpus);
+			t->allowed ? t->allowed : b->cpus);
 		goto free_sets;
 	}
 	rc = set_allowed(want);
@@ -148,10 +165,24 @@ int topo_bind_thread_near(
 	}
 	b->bound = true;
 	hwloc_bitmap_list_snprintf(b->cpus, sizeof(b->cpus), want);
-	snprintf(b->why, sizeof(b->why), "bound to the CPUs near %.60s", rdma ? rdma : "the node");
+	if (rdma)
+		snprintf(b->why, sizeof(b->why), "bound to the CPUs near %.60s", rdma);
+	else
+		snprintf(b->why, sizeof(b->why), "bound to the CPUs of NUMA node %d", b->numa);
 free_sets:
 	hwloc_bitmap_free(want);
 	hwloc_bitmap_free(have);
+	return rc;
+}
+
+int topo_unbind_thread(const struct topo *t)
+{
+	if (!t->live || !t->allowed || !topo_cpulist_sane(t->allowed))
+		return 0;
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	int rc = set && hwloc_bitmap_list_sscanf(set, t->allowed) == 0 ? set_allowed(set) : -ENOMEM;
+
+	hwloc_bitmap_free(set);
 	return rc;
 }
 

@@ -21,7 +21,8 @@ struct topo_binding {
 
 /**
  * Let the calling thread run only on the CPUs near an RDMA device, or near a NUMA node, that it is
- * allowed to run on (what a launcher or container took away stays away).
+ * allowed to run on: those it could use when the topology was loaded, so that a thread may be bound
+ * again elsewhere, and what a launcher or container took away stays away.
  * @param rdma device name, or NULL: then `numa` decides
  * @param numa OS index of a NUMA node, used when rdma is NULL; TOPO_UNKNOWN: leave the thread alone
  * @return 0, bound or not: see b->why. -ENOENT: no such device or node (exit 2); -errno of
@@ -29,6 +30,10 @@ struct topo_binding {
  */
 int topo_bind_thread_near(const struct topo *t, const char *rdma, int numa, struct topo_binding *b,
 	struct fb_err *e) FB_MUST_CHECK;
+
+/** Let the calling thread run again wherever it could when the topology was loaded. @return 0 or
+ * -errno */
+int topo_unbind_thread(const struct topo *t);
 
 /**
  * Take the calling thread's future pages from one NUMA node (MPOL_BIND; from its nearest neighbours

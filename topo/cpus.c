@@ -51,18 +51,19 @@ static void env_leave(struct env_guard *g, size_t n)
 
 static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err *e)
 {
-	/* HIDE_ERRORS 2: what hwloc says of 32-bit PCI domains on stderr, we know from sysfs. */
+	/* HIDE_ERRORS 2: what hwloc says on stderr of 32-bit PCI domains and of a missing /sys, we
+	 * say. The others are for recorded trees only. */
 	struct env_guard guards[] = {
+		{"HWLOC_HIDE_ERRORS", "2", NULL},
 		{"HWLOC_FSROOT", r->dir, NULL},
 		{"HWLOC_COMPONENTS", "linux,stop", NULL},
-		{"HWLOC_HIDE_ERRORS", "2", NULL},
 		{"HWLOC_THISSYSTEM", NULL, NULL},
 		{"HWLOC_XMLFILE", NULL, NULL},
 		{"HWLOC_SYNTHETIC", NULL, NULL},
 		{"HWLOC_CPUID_PATH", NULL, NULL},
 		{"HWLOC_DUMPED_HWDATA_DIR", NULL, NULL},
 	};
-	size_t n_guards = r->dir ? sizeof(guards) / sizeof(*guards) : 0;
+	size_t n_guards = r->dir ? sizeof(guards) / sizeof(*guards) : 1;
 	hwloc_topology_t hw = NULL;
 	int rc = 0;
 
@@ -226,7 +227,7 @@ int topo_read_cpus(struct topo *t, const struct fb_sysroot *r, struct fb_err *e)
 {
 	struct fb_err why = {0};
 
-	if (!fb_sysroot_exists(r, "/sys/devices/system/cpu")) {
+	if (r->dir && !fb_sysroot_exists(r, "/sys/devices/system/cpu")) {
 		topo_warn(t, "no /sys/devices/system/cpu in this tree: packages and NUMA nodes are "
 			     "unknown");
 		return 0;

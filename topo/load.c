@@ -106,14 +106,14 @@ static bool runs_under_hypervisor(const struct fb_sysroot *r)
 int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 {
 	*out = NULL;
-	if (!records_a_machine(r)) {
+	if (r->dir && !records_a_machine(r)) {
 		fb_fail(e, FB_EXIT_USAGE, ENOENT,
 			"%s records no machine: it has none of /sys/devices/system/cpu, "
 			"/sys/bus/pci/devices, /sys/class/net, /sys/class/infiniband",
-			r->dir ? r->dir : "/");
-		fb_hint(e, r->dir ? "name the folder that holds sys/ and proc/ (a recording of "
-				    "scripts/record or of hwloc-gather-topology, unpacked)"
-				  : "mount /sys");
+			r->dir);
+		fb_hint(e,
+			"name the folder that holds sys/ and proc/ (a recording of scripts/record or "
+			"of hwloc-gather-topology, unpacked)");
 		return -ENOENT;
 	}
 	int rc = check_inside(r, e);
@@ -128,7 +128,13 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 	if (!t)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the topology");
 	t->live = fb_sysroot_is_live(r);
+	t->allowed = t->live ? topo_allowed_cpus() : NULL;
 	t->virtual_machine = runs_under_hypervisor(r);
+	/* A bare root without /sys still has CPUs: hwloc asks the kernel for them. */
+	if (!records_a_machine(r))
+		topo_warn(t,
+			"/sys is not mounted here: devices and NUMA nodes cannot be seen (mount -t "
+			"sysfs sysfs /sys)");
 	rc = topo_read_cpus(t, r, e);
 	if (!rc)
 		rc = topo_read_pci(t, r, e);

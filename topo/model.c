@@ -81,6 +81,7 @@ void topo_free(struct topo *t)
 	free(t->rdma);
 	free(t->gpus);
 	free(t->warnings);
+	free(t->allowed);
 	if (t->hwloc)
 		hwloc_topology_destroy(t->hwloc);
 	free(t);

@@ -296,7 +296,9 @@ static void numa_lines(struct view *v, size_t i, unsigned depth)
 	if (n->kind)
 		fb_strbuf_printf(v->o, " (%s)", n->kind);
 	fb_strbuf_printf(v->o, "  CPUs %s  memory %s", *n->cpus ? n->cpus : "none",
-		n->memory ? fb_fmt_size(n->memory, mem, sizeof(mem)) : "none");
+		n->memory       ? fb_fmt_size(n->memory, mem, sizeof(mem))
+		: t->n_numa > 1 ? "none"
+				: "?");
 	if (t->distance) {
 		fb_strbuf_add(v->o, "  distances");
 		for (size_t k = 0; k < t->n_numa; k++)

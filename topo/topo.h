@@ -141,6 +141,7 @@ struct topo {
 	char **warnings; /**< what the tree did not say, or said wrongly */
 	size_t n_warnings;
 	struct hwloc_topology *hwloc; /**< for exports; NULL when the tree records no CPUs */
+	char *allowed; /**< live: cpulist the loading thread could run on; may be NULL */
 };
 
 /**

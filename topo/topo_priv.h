@@ -58,6 +58,9 @@ bool topo_is_gpu(const struct topo_pci *p);
 /** Is this a cpulist ("0-3,8") with no CPU beyond TOPO_MAX_CPU? A huge one would make a bitmap of
  * half a gigabyte. "" is none. */
 bool topo_cpulist_sane(const char *list);
+/** cpulist of the calling thread's allowed CPUs; caller frees; NULL when unknown. */
+char *topo_allowed_cpus(void);
+
 /** Copy with truncation; control characters become '?'; always NUL-terminated. */
 void topo_copy(char *dst, size_t len, const char *src);
 /** "16 GT/s x16", "?" ; into buf. @return buf */
