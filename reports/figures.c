@@ -16,6 +16,19 @@
 #include "bench/core/units.h"
 #include "reports/report_priv.h"
 
+/* Cut to fit, never inside a UTF-8 character. */
+static void copy_text(char *to, size_t len, const char *from)
+{
+	size_t n = strlen(from);
+	if (n >= len) {
+		n = len - 1;
+		while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
+			n--;
+	}
+	memmove(to, from, n);
+	to[n] = '\0';
+}
+
 static const char *result_op(const json_t *result)
 {
 	return fb_json_str(json_object_get(result, "params"), "op", "");
@@ -92,12 +105,26 @@ static void make_title(struct rep_figure *f)
 		f->op, f->op[0] ? " " : "", metric, rdma ? "message size" : "size");
 }
 
+/* Two names may differ in what an id cannot hold. */
+static void make_unique(struct rep_figures *all, struct rep_figure *f)
+{
+	size_t len = strlen(f->id), n = 1;
+	for (size_t i = 0; i < all->n; i++) {
+		if (&all->v[i] == f || strcmp(all->v[i].id, f->id) != 0)
+			continue;
+		if (len > sizeof(f->id) - 8)
+			len = sizeof(f->id) - 8;
+		snprintf(f->id + len, sizeof(f->id) - len, "-%zu", ++n);
+		i = SIZE_MAX; /* from the beginning */
+	}
+}
+
 static struct rep_figure *figure_for(struct rep_figures *all, const json_t *result)
 {
-	char bench[64];
-	const char *metric = fb_json_str(result, "metric", "?");
+	char bench[64], metric[sizeof(all->v->metric)], op[sizeof(all->v->op)];
 	bench_of(result, bench, sizeof(bench));
-	const char *op = is_time(result) ? result_op(result) : "";
+	copy_text(metric, sizeof(metric), fb_json_str(result, "metric", "?"));
+	copy_text(op, sizeof(op), is_time(result) ? result_op(result) : "");
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->v[i].bench, bench) == 0 && strcmp(all->v[i].metric, metric) == 0 &&
 			strcmp(all->v[i].op, op) == 0)
@@ -108,17 +135,18 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	all->v = v;
 	struct rep_figure *f = &v[all->n++];
 	memset(f, 0, sizeof(*f));
-	snprintf(f->bench, sizeof(f->bench), "%s", bench);
-	snprintf(f->metric, sizeof(f->metric), "%s", metric);
-	snprintf(f->op, sizeof(f->op), "%s", op);
-	snprintf(f->unit, sizeof(f->unit), "%s", fb_json_str(result, "unit", ""));
-	snprintf(f->section, sizeof(f->section), "%s", rep_section_of(result));
-	snprintf(f->where, sizeof(f->where), "%s", fb_json_str(result, "where", "?"));
-	snprintf(f->load, sizeof(f->load), "%s", fb_json_str(result, "load", ""));
-	snprintf(f->sync, sizeof(f->sync), "%s", fb_json_str(result, "sync", ""));
-	snprintf(f->definition, sizeof(f->definition), "%s", fb_json_str(result, "definition", ""));
+	copy_text(f->bench, sizeof(f->bench), bench);
+	copy_text(f->metric, sizeof(f->metric), metric);
+	copy_text(f->op, sizeof(f->op), op);
+	copy_text(f->unit, sizeof(f->unit), fb_json_str(result, "unit", ""));
+	copy_text(f->section, sizeof(f->section), rep_section_of(result));
+	copy_text(f->where, sizeof(f->where), fb_json_str(result, "where", "?"));
+	copy_text(f->load, sizeof(f->load), fb_json_str(result, "load", ""));
+	copy_text(f->sync, sizeof(f->sync), fb_json_str(result, "sync", ""));
+	copy_text(f->definition, sizeof(f->definition), fb_json_str(result, "definition", ""));
 	f->kind = is_time(result) ? REP_BAND : REP_RATE;
 	make_id(f);
+	make_unique(all, f);
 	make_title(f);
 	return f;
 }
@@ -126,7 +154,7 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 static void value_text(const json_t *v, char *buf, size_t len)
 {
 	if (json_is_string(v))
-		snprintf(buf, len, "%s", json_string_value(v));
+		copy_text(buf, len, json_string_value(v));
 	else if (json_is_integer(v))
 		snprintf(buf, len, "%lld", (long long)json_integer_value(v));
 	else if (json_is_real(v))
@@ -216,7 +244,7 @@ static void series_label(const json_t *result, json_t *varies, char *buf, size_t
 	}
 	if (!buf[0]) {
 		const char *op = result_op(result);
-		snprintf(buf, len, "%s", *op ? op : fb_json_str(result, "metric", "value"));
+		copy_text(buf, len, *op ? op : fb_json_str(result, "metric", "value"));
 	}
 }
 
@@ -231,7 +259,7 @@ static struct rep_series *series_for(struct rep_figure *f, const char *label)
 	f->series = s;
 	s = &f->series[f->n++];
 	memset(s, 0, sizeof(*s));
-	snprintf(s->label, sizeof(s->label), "%s", label);
+	copy_text(s->label, sizeof(s->label), label);
 	return s;
 }
 
@@ -281,13 +309,13 @@ static int add_to_row(
 		const json_t *why = json_object_get(json_object_get(result, "validity"), "reasons");
 		const char *text = json_string_value(json_array_get(why, 0));
 		row->valid = valid;
-		snprintf(row->why, sizeof(row->why), "%s", text ? text : "");
+		copy_text(row->why, sizeof(row->why), text ? text : "");
 	}
 	row->samples += (uint64_t)fb_json_int(result, "n", 0);
 	const json_t *bound = json_object_get(result, "bound");
 	row->bound = fb_json_num(bound, "value", row->bound);
 	if (!f->bound_why[0])
-		snprintf(f->bound_why, sizeof(f->bound_why), "%s", fb_json_str(bound, "why", ""));
+		copy_text(f->bound_why, sizeof(f->bound_why), fb_json_str(bound, "why", ""));
 	if (f->kind == REP_BAND && json_is_object(json_object_get(result, "hist"))) {
 		row->n++;
 		return add_hist(row, result, e);
@@ -337,14 +365,19 @@ static int add_curve(
 		join(label, sizeof(label), s->label);
 	struct rep_series *curve = series_for(t, label);
 	struct rep_row *copy = curve ? row_for(curve, row->size) : NULL;
-	struct fb_hist *h = copy && !copy->hist ? malloc(sizeof(*h)) : NULL;
-	if (!h)
+	if (!copy)
 		return -ENOMEM;
-	memcpy(h, row->hist, sizeof(*h));
-	copy->hist = h;
-	copy->n = row->n;
-	copy->samples = row->samples;
-	copy->valid = row->valid;
+	if (copy->hist) { /* labels cut to the same text */
+		fb_hist_merge(copy->hist, row->hist);
+	} else {
+		copy->hist = malloc(sizeof(*copy->hist));
+		if (!copy->hist)
+			return -ENOMEM;
+		memcpy(copy->hist, row->hist, sizeof(*copy->hist));
+	}
+	copy->n += row->n;
+	copy->samples += row->samples;
+	copy->valid = row->valid > copy->valid ? row->valid : copy->valid;
 	curve->not_headline = s->not_headline;
 	return 0;
 }
@@ -401,6 +434,7 @@ static int add_tail(struct rep_figures *all, size_t from)
 	}
 	all->v = v;
 	v[all->n++] = t;
+	make_unique(all, &v[all->n - 1]);
 	return 0;
 }
 

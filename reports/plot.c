@@ -38,6 +38,17 @@ int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
 	return rc == 0 ? write_text(f, dir, "gp", rep_gp_text, e) : rc;
 }
 
+/* gnuplot says what is wrong last, after warnings and the line at fault. */
+static const char *last_line(char *text)
+{
+	if (!text || !*text)
+		return "it said nothing";
+	for (size_t n = strlen(text); n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '); n--)
+		text[n - 1] = '\0';
+	const char *line = strrchr(text, '\n');
+	return line ? line + 1 : text;
+}
+
 static int run_gnuplot(const char *program, const char *dir, const char *script, struct fb_err *e)
 {
 	static const char *const env[] = {"LC_ALL=C", NULL};
@@ -49,10 +60,9 @@ static int run_gnuplot(const char *program, const char *dir, const char *script,
 	struct fb_proc_result r;
 	int rc = fb_proc_run(argv, &o, &r, e);
 	if (rc == 0 && r.status != 0) {
-		const char *why = r.err ? r.err + strspn(r.err, "\n\t ") : "";
+		const char *why = last_line(r.err);
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
-			"gnuplot ended with status %d on %s/%s: %.*s", r.status, dir, script,
-			(int)strcspn(why, "\n"), why);
+			"gnuplot ended with status %d on %s/%s: %s", r.status, dir, script, why);
 		fb_hint(e, "see it by: cd %s && gnuplot %s", dir, script);
 	}
 	fb_proc_result_free(&r);

@@ -146,12 +146,17 @@ void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f)
 
 /* ---- script ---------------------------------------------------------------------------------- */
 
+/*
+ * gnuplot 5.4 takes '' for an apostrophe inside a single-quoted string, but not at its beginning:
+ * there it reads an empty string and stumbles over the rest. So an apostrophe becomes U+2019, and
+ * no string ever holds the quote that would end it.
+ */
 static void quoted(struct fb_strbuf *b, const char *s)
 {
 	fb_strbuf_add(b, "'");
 	for (; *s; s++) {
 		if (*s == '\'')
-			fb_strbuf_add(b, "''");
+			fb_strbuf_add(b, "\xe2\x80\x99");
 		else
 			fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == 127 ? " " : s, 1);
 	}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The gate: each verdict, the exit status that follows, and that few launches never pass. */
+#include "bench/core/test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/core/clock.h"
+#include "bench/core/hist.h"
+#include "bench/core/json.h"
+#include "bench/core/result.h"
+#include "reports/compare_priv.h"
+#include "reports/rank.h"
+#include "reports/report.h"
+
+#define SMALL FB_TESTDATA("reports", "small.json")
+
+/* What one side measured: launches of one latency and one bandwidth. */
+struct side {
+	unsigned launches;
+	double latency_ns, bandwidth;
+	double noise; /* relative step from launch to launch */
+};
+
+static json_t *result(
+	json_t *like, unsigned launch, const char *name, const char *metric, double value)
+{
+	json_t *r = json_deep_copy(like);
+	fb_json_set_str(r, "case", name);
+	fb_json_set_str(r, "metric", metric);
+	fb_json_set_int(r, "launch", launch);
+	json_object_set_new(r, "value", json_real(value));
+	return r;
+}
+
+static json_t *latency(json_t *like, unsigned launch, double ns)
+{
+	struct fb_hist *h = malloc(sizeof(*h));
+	assert_non_null(h);
+	fb_hist_init(h);
+	for (int i = 0; i < 200; i++)
+		fb_hist_add(h, (uint64_t)ns);
+	json_t *r = result(like, launch, "verbs.latency/send/rc/poll/2", "latency", ns);
+	json_object_set_new(r, "hist", fb_hist_to_json(h));
+	fb_json_set_int(r, "n", 200);
+	free(h);
+	return r;
+}
+
+static json_t *document(const struct side *s)
+{
+	struct fb_err e = {0};
+	json_t *doc = fb_doc_load(SMALL, &e);
+	if (!doc)
+		fail_msg("%s", e.msg);
+	json_t *results = json_array(), *old = json_object_get(doc, "results"), *lat = NULL,
+	       *bw = NULL, *r;
+	size_t i;
+	json_array_foreach (old, i, r) {
+		if (!lat && json_object_get(r, "hist"))
+			lat = r;
+		if (!bw && strcmp(fb_json_str(r, "metric", ""), "bandwidth") == 0)
+			bw = r;
+	}
+	for (unsigned l = 1; l <= s->launches; l++) {
+		double k = 1 + s->noise * ((double)(l * 5 % 7) - 3);
+		json_array_append_new(results, latency(lat, l, s->latency_ns * k));
+		json_array_append_new(results, result(bw, l, "verbs.bandwidth/write/rc/one/1024",
+						       "bandwidth", s->bandwidth * k));
+	}
+	json_object_set_new(doc, "results", results);
+	return doc;
+}
+
+static void save(const json_t *doc, char *path)
+{
+	int fd = mkstemps(path, 5);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(json_dump_file(doc, path, JSON_COMPACT), 0);
+}
+
+static struct cmp load(json_t *base, json_t *cand, const struct cmp_rules *rules)
+{
+	char a[] = "/tmp/fabricbench-base-XXXXXX.json", b[] = "/tmp/fabricbench-cand-XXXXXX.json";
+	static const struct cmp_rules usual = {.floor_pct = -1, .level = 0.95, .max_gated = 20};
+	struct fb_err e = {0};
+	struct cmp c;
+	save(base, a);
+	save(cand, b);
+	int rc = cmp_load(&c, a, b, &e);
+	if (rc == 0)
+		rc = cmp_judge(&c, rules ? rules : &usual, &e);
+	if (rc != 0)
+		fail_msg("%s", e.msg);
+	unlink(a);
+	unlink(b);
+	json_decref(base);
+	json_decref(cand);
+	return c;
+}
+
+static const struct cmp_metric *metric(const struct cmp *c, const char *name)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->v[i].metric, name) == 0)
+			return &c->v[i];
+	fail_msg("no metric %s", name);
+	return NULL;
+}
+
+static void expect(
+	struct side base, struct side cand, enum cmp_verdict lat, enum cmp_verdict bw, int status)
+{
+	struct cmp c = load(document(&base), document(&cand), NULL);
+	const struct cmp_metric *l = metric(&c, "latency p50"), *b = metric(&c, "bandwidth");
+	if (l->verdict != lat || b->verdict != bw)
+		fail_msg("latency %s (%s), bandwidth %s (%s)", cmp_verdict_names[l->verdict],
+			l->why, cmp_verdict_names[b->verdict], b->why);
+	assert_true(l->gated && b->gated);
+	assert_int_equal(cmp_status(&c), status);
+	cmp_free(&c);
+}
+
+static void verdicts(void **state)
+{
+	struct side base = {7, 5000, 10e9, 0.001};
+	expect(base, base, CMP_PASS, CMP_PASS, FB_EXIT_OK);
+	expect(base, (struct side){7, 5500, 10e9, 0.001}, CMP_REGRESSED, CMP_PASS, FB_EXIT_FAILED);
+	expect(base, (struct side){7, 5000, 9e9, 0.001}, CMP_PASS, CMP_REGRESSED, FB_EXIT_FAILED);
+	expect(base, (struct side){7, 4000, 12e9, 0.001}, CMP_IMPROVED, CMP_IMPROVED, FB_EXIT_OK);
+	/* Within the floors of 2 % and 1 %. */
+	expect(base, (struct side){7, 5050, 9.96e9, 0.001}, CMP_PASS, CMP_PASS, FB_EXIT_OK);
+}
+
+/* Launches that differ by 3 % steps tell nothing about 2 %. */
+static void noise_is_inconclusive(void **state)
+{
+	struct side noisy = {7, 5000, 10e9, 0.03};
+	expect(noisy, noisy, CMP_INCONCLUSIVE, CMP_INCONCLUSIVE, FB_EXIT_UNMEASURED);
+}
+
+static void few_launches_never_pass(void **state)
+{
+	struct side six = {6, 5000, 10e9, 0}, ten = {10, 5000, 10e9, 0};
+	expect(six, ten, CMP_INCONCLUSIVE, CMP_INCONCLUSIVE, FB_EXIT_UNMEASURED);
+	expect(ten, six, CMP_INCONCLUSIVE, CMP_INCONCLUSIVE, FB_EXIT_UNMEASURED);
+	struct cmp c = load(document(&six), document(&ten), NULL);
+	assert_string_equal(
+		metric(&c, "bandwidth")->why, "needs at least 7 launches a side, has 6 and 10");
+	cmp_free(&c);
+	/* The same launch twice is one launch. */
+	json_t *twice = document(&six), *results = json_object_get(twice, "results");
+	size_t n = json_array_size(results);
+	for (size_t i = 0; i < n; i++)
+		json_array_append(results, json_array_get(results, i));
+	c = load(twice, document(&ten), NULL);
+	assert_int_equal(metric(&c, "bandwidth")->base.n, 6);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCONCLUSIVE);
+	cmp_free(&c);
+}
+
+/* 15 ns of 100 ns are 15 %, and less than the 20 ns that a median must move. */
+static void absolute_floor(void **state)
+{
+	struct side base = {7, 100, 10e9, 0}, cand = {7, 115, 10e9, 0};
+	expect(base, cand, CMP_PASS, CMP_PASS, FB_EXIT_OK);
+	cand.latency_ns = 140;
+	expect(base, cand, CMP_REGRESSED, CMP_PASS, FB_EXIT_FAILED);
+}
+
+static void floor_of_the_user(void **state)
+{
+	struct side base = {7, 5000, 10e9, 0.001}, cand = {7, 5500, 9.4e9, 0.001};
+	struct cmp_rules rules = {.floor_pct = 20, .level = 0.95, .max_gated = 20};
+	struct cmp c = load(document(&base), document(&cand), &rules);
+	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_PASS);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_PASS);
+	cmp_free(&c);
+}
+
+/* With m gated metrics the smallest p counts m times: 7 launches a side give 0.00058, which 90
+ * metrics of equal weight cannot turn into a finding. */
+static void holm_over_the_gated(void **state)
+{
+	struct side base = {7, 5000, 10e9, 0.001}, cand = {7, 5500, 9e9, 0.001};
+	json_t *docs[2] = {document(&base), document(&cand)};
+	for (int d = 0; d < 2; d++) {
+		json_t *results = json_object_get(docs[d], "results");
+		size_t n = json_array_size(results);
+		for (size_t i = 0; i < n; i++)
+			for (int k = 0; k < 45; k++) {
+				char name[80];
+				json_t *r = json_deep_copy(json_array_get(results, i));
+				snprintf(name, sizeof(name), "%s/%d", fb_json_str(r, "case", "?"),
+					k);
+				fb_json_set_str(r, "case", name);
+				json_array_append_new(results, r);
+			}
+	}
+	struct cmp_rules rules = {.floor_pct = -1, .level = 0.95, .max_gated = 20};
+	struct cmp c = load(json_incref(docs[0]), json_incref(docs[1]), &rules);
+	assert_int_equal(c.gated, 20);
+	for (size_t i = 0; i < c.n; i++)
+		if (c.v[i].gated)
+			assert_int_equal(c.v[i].verdict, CMP_REGRESSED);
+	cmp_free(&c);
+	rules.max_gated = 1000;
+	c = load(docs[0], docs[1], &rules);
+	assert_true(c.gated > 85);
+	for (size_t i = 0; i < c.n; i++)
+		assert_int_not_equal(c.v[i].verdict, CMP_REGRESSED);
+	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
+}
+
+static void patterns_choose(void **state)
+{
+	static const char *const gates[] = {"verbs.bandwidth/*:bandwidth"};
+	struct side base = {7, 5000, 10e9, 0.001}, cand = {7, 9000, 10e9, 0.001};
+	struct cmp_rules rules = {.floor_pct = -1, .level = 0.95, .gates = gates, .ngates = 1};
+	struct cmp c = load(document(&base), document(&cand), &rules);
+	assert_int_equal(c.gated, 1);
+	/* It is worse, is said to be, and gates nothing. */
+	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_REGRESSED);
+	assert_int_equal(cmp_status(&c), FB_EXIT_OK);
+	cmp_free(&c);
+	static const char *const none[] = {"nothing*"};
+	rules.gates = none;
+	c = load(document(&base), document(&cand), &rules);
+	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
+}
+
+static void what_cannot_be_compared(void **state)
+{
+	struct side side = {7, 5000, 10e9, 0.001};
+	json_t *cand = document(&side), *r;
+	size_t i;
+	/* A case that is gone. */
+	json_array_remove(json_object_get(cand, "results"), 0);
+	for (i = 0; i < json_array_size(json_object_get(cand, "results"));) {
+		r = json_array_get(json_object_get(cand, "results"), i);
+		if (json_object_get(r, "hist"))
+			json_array_remove(json_object_get(cand, "results"), i);
+		else
+			i++;
+	}
+	struct cmp c = load(document(&side), cand, NULL);
+	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_MISSING);
+	assert_int_equal(cmp_status(&c), FB_EXIT_FAILED);
+	cmp_free(&c);
+	/* An invalid launch. */
+	cand = document(&side);
+	r = json_array_get(json_object_get(cand, "results"), 3);
+	json_object_set_new(r, "validity",
+		json_pack("{s:s,s:[s]}", "state", "invalid", "reasons", "the link went down"));
+	c = load(document(&side), cand, NULL);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INVALID);
+	assert_non_null(strstr(metric(&c, "bandwidth")->why, "the link went down"));
+	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
+	/* Another parameter. */
+	cand = document(&side);
+	json_array_foreach (json_object_get(cand, "results"), i, r)
+		fb_json_set_int(json_object_get(r, "params"), "mtu", 4096);
+	c = load(document(&side), cand, NULL);
+	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_INCOMPARABLE);
+	cmp_free(&c);
+	/* Wrong data. */
+	cand = document(&side);
+	json_array_append_new(json_object_get(cand, "errors"),
+		json_pack("{s:s,s:s,s:i,s:i}", "message", "byte 7 is wrong", "remedy", "", "code",
+			-5, "exit", FB_EXIT_WRONG_DATA));
+	c = load(document(&side), cand, NULL);
+	assert_int_equal(cmp_status(&c), FB_EXIT_WRONG_DATA);
+	cmp_free(&c);
+}
+
+static void another_system(void **state)
+{
+	struct side side = {7, 5000, 10e9, 0.001};
+	struct cmp_rules rules = {.floor_pct = -1, .level = 0.95, .max_gated = 20};
+	for (int any = 0; any < 2; any++) {
+		json_t *cand = document(&side);
+		json_t *host = json_array_get(
+			json_object_get(json_object_get(cand, "system"), "hosts"), 0);
+		json_object_set_new(
+			json_object_get(host, "cpu"), "model", json_string("Another CPU"));
+		rules.any_system = any;
+		struct cmp c = load(document(&side), cand, &rules);
+		assert_int_equal(
+			metric(&c, "bandwidth")->verdict, any ? CMP_PASS : CMP_INCOMPARABLE);
+		if (!any)
+			assert_non_null(strstr(metric(&c, "bandwidth")->why, "Another CPU"));
+		assert_int_equal(cmp_status(&c), any ? FB_EXIT_OK : FB_EXIT_UNMEASURED);
+		cmp_free(&c);
+	}
+}
+
+static int compare(const char *a, const char *b, const char *c)
+{
+	const char *argv[] = {"compare", a, b, c, NULL};
+	int argc = 1;
+	while (argv[argc])
+		argc++;
+	return compare_cmd.run(argc, (char **)argv);
+}
+
+static void the_command(void **state)
+{
+	assert_int_equal(compare("--help", NULL, NULL), FB_EXIT_OK);
+	assert_int_equal(compare(SMALL, NULL, NULL), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, "/nonexistent.json", NULL), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, SMALL, "--gaet=x"), FB_EXIT_USAGE);
+	/* Two launches: not to be judged. */
+	assert_int_equal(compare(SMALL, SMALL, NULL), FB_EXIT_UNMEASURED);
+	assert_int_equal(compare(SMALL, SMALL, "--json"), FB_EXIT_UNMEASURED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verdicts),
+		cmocka_unit_test(noise_is_inconclusive),
+		cmocka_unit_test(few_launches_never_pass),
+		cmocka_unit_test(absolute_floor),
+		cmocka_unit_test(floor_of_the_user),
+		cmocka_unit_test(holm_over_the_gated),
+		cmocka_unit_test(patterns_choose),
+		cmocka_unit_test(what_cannot_be_compared),
+		cmocka_unit_test(another_system),
+		cmocka_unit_test(the_command),
+	};
+	fb_clock_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
