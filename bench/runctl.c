@@ -19,72 +19,11 @@
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/stop.h"
-#include "bench/core/sysinfo.h"
 
-#define MAX_BATCH       100000u
-#define MAX_GATHERED    (4u << 20) /* samples of all ranks in one batch */
-#define BATCH_TARGET_NS 30000000u  /* long against the order's round trip, short for a stop */
+#define BATCH_TARGET_NS 30000000u /* long against the order's round trip, short for a stop */
 #define FIRST_BATCH     16u
 #define MAX_GROWTH      64u
-#define SLACK_NS        30000000000ull /* a follower waits so much longer than a point may last */
-#define MIN_BATCHES     6u             /* below, a median of batches has no 95 % interval */
-
-const struct fb_opt fb_runctl_opts[] = {
-	{.letter = 'n',
-		.name = "iters",
-		.type = FB_OPT_U64,
-		.offset = offsetof(struct fb_runctl_cfg, iters),
-		.arg = "N",
-		.help = "exactly so many iterations per point; 0: until the interval is narrow",
-		.def = "0",
-		.max = 1000000000000},
-	{.letter = 'D',
-		.name = "duration",
-		.type = FB_OPT_DURATION,
-		.offset = offsetof(struct fb_runctl_cfg, duration_ns),
-		.arg = "TIME",
-		.help = "measure each point for so long; 0: until the interval is narrow",
-		.def = "0"},
-	{.letter = 'w',
-		.name = "warmup",
-		.type = FB_OPT_U64,
-		.offset = offsetof(struct fb_runctl_cfg, warmup),
-		.arg = "N",
-		.help = "iterations dropped at the start of each point",
-		.def = "64",
-		.max = 1000000000},
-	{.name = "ci",
-		.type = FB_OPT_DOUBLE,
-		.offset = offsetof(struct fb_runctl_cfg, ci_width),
-		.arg = "SHARE",
-		.help = "stop once the median's 95 % interval is narrower than this share of it",
-		.def = "0.02"},
-	{.name = "min-iters",
-		.type = FB_OPT_U64,
-		.offset = offsetof(struct fb_runctl_cfg, min_iters),
-		.arg = "N",
-		.help = "iterations before the interval may stop a point",
-		.def = "100"},
-	{.name = "max-iters",
-		.type = FB_OPT_U64,
-		.offset = offsetof(struct fb_runctl_cfg, max_iters),
-		.arg = "N",
-		.help = "iterations after which a point ends, however wide its interval",
-		.def = "1000000"},
-	{.name = "max-time",
-		.type = FB_OPT_DURATION,
-		.offset = offsetof(struct fb_runctl_cfg, max_time_ns),
-		.arg = "TIME",
-		.help = "time after which a point ends, however wide its interval",
-		.def = "1s"},
-	{.name = "point-timeout",
-		.type = FB_OPT_DURATION,
-		.offset = offsetof(struct fb_runctl_cfg, point_timeout_ns),
-		.arg = "TIME",
-		.help = "a point that lasts longer is given up, and the run with it",
-		.def = "60s"},
-	{.name = NULL},
-};
+#define MIN_BATCHES     6u /* below, a median of batches has no 95 % interval */
 
 enum order_kind { ORDER_PREPARE, ORDER_BATCH, ORDER_CHECK, ORDER_AGREE, ORDER_END };
 
@@ -92,27 +31,6 @@ enum order_kind { ORDER_PREPARE, ORDER_BATCH, ORDER_CHECK, ORDER_AGREE, ORDER_EN
 struct order {
 	uint64_t kind, point, iters;
 	uint64_t left_ns; /**< PREPARE: how long the point may last */
-};
-
-struct fb_run {
-	const struct fb_bench *b;
-	struct fb_runctl_cfg rc;
-	struct fb_oob *oob;
-	struct fb_doc *doc; /* owner only */
-	const char *where;
-	int rank, size;
-	void *st;
-	struct fb_point_list points;
-	const struct fb_point *point; /* in progress; NULL: setup */
-	uint64_t deadline;
-	bool broken;         /* the control channel itself failed: nothing more goes over it */
-	struct fb_err local; /* this rank's failure, until all agree on it */
-	char *buf;           /* a batch_status, then room for cap samples */
-	uint64_t *combined;  /* owner: scratch for cap samples */
-	size_t cap;
-	json_t *before, *after; /* owner: counters of all ranks */
-	struct fb_validity validity;
-	struct acc *acc; /* owner */
 };
 
 /* ---- for use inside a benchmark -------------------------------------------------------------- */
@@ -158,44 +76,6 @@ int fb_run_check(struct fb_run *run, struct fb_err *e)
 	return rc;
 }
 
-/* ---- exchanges ------------------------------------------------------------------------------- */
-
-/* Of all exchanges within a point: its own deadline comes first, in measure(). */
-static uint64_t patience(const struct fb_run *run)
-{
-	return fb_deadline_in(run->rc.point_timeout_ns + SLACK_NS);
-}
-
-static int send_to_all(struct fb_run *run, void *buf, uint32_t len, struct fb_err *e)
-{
-	if (run->size == 1)
-		return 0;
-	int rc = fb_oob_bcast(run->oob, buf, len, patience(run), e);
-	run->broken = run->broken || rc < 0;
-	return rc;
-}
-
-static int gather_json(struct fb_run *run, const json_t *mine, json_t **all, struct fb_err *e)
-{
-	if (run->size == 1) {
-		*all = json_pack("[O]", mine);
-		return 0;
-	}
-	int rc = fb_oob_gather_json(run->oob, mine, all, patience(run), e);
-	run->broken = run->broken || rc < 0;
-	return rc;
-}
-
-/* All ranks end with one error, or with none; each brings its own. */
-static int agree(struct fb_run *run, const struct fb_err *mine, struct fb_err *e)
-{
-	struct fb_err one = *mine;
-	int rc = run->size > 1 ? fb_oob_agree(run->oob, &one, patience(run)) : one.code;
-	if (rc < 0 && e && e->code == 0)
-		*e = one;
-	return rc;
-}
-
 /* ---- what every rank does -------------------------------------------------------------------- */
 
 static json_t *read_counters(struct fb_run *run)
@@ -225,7 +105,7 @@ static json_t *merge_counters(const json_t *all)
 static int exchange_counters(struct fb_run *run, json_t **merged, struct fb_err *e)
 {
 	json_t *all = NULL, *mine = read_counters(run);
-	int rc = gather_json(run, mine, &all, e);
+	int rc = runctl_gather_json(run, mine, &all, e);
 	json_decref(mine);
 	if (rc == 0 && run->rank == 0) {
 		json_decref(*merged);
@@ -241,13 +121,13 @@ static int do_prepare(struct fb_run *run, const struct order *o, struct fb_err *
 	run->point = &run->points.v[o->point];
 	run->deadline = fb_deadline_in(o->left_ns);
 	fb_err_clear(&run->local);
-	if (run->size > 1 && (rc = fb_oob_barrier(run->oob, patience(run), e)) < 0) {
+	if (run->size > 1 && (rc = fb_oob_barrier(run->oob, runctl_patience(run), e)) < 0) {
 		run->broken = true;
 		return rc;
 	}
 	if (run->b->prepare)
 		run->b->prepare(run->st, run->point, &run->local);
-	rc = agree(run, &run->local, e);
+	rc = runctl_agree(run, &run->local, e);
 	return rc < 0 ? rc : exchange_counters(run, &run->before, e);
 }
 
@@ -319,13 +199,13 @@ static int do_check(struct fb_run *run, struct fb_err *e)
 			fb_validity_add(&mine, FB_INVALID, "%s", run->local.msg);
 	}
 	json_t *j = validity_mine(&mine);
-	rc = gather_json(run, j, &all, e);
+	rc = runctl_gather_json(run, j, &all, e);
 	json_decref(j);
 	json_decref(mine.reasons);
 	if (rc == 0 && run->rank == 0)
 		validity_merge(run, all);
 	json_decref(all);
-	return rc < 0 ? rc : agree(run, &run->local, e);
+	return rc < 0 ? rc : runctl_agree(run, &run->local, e);
 }
 
 /* ---- followers ------------------------------------------------------------------------------- */
@@ -334,7 +214,7 @@ static int follow_batch(struct fb_run *run, uint64_t iters, struct fb_err *e)
 {
 	uint32_t len = measure(run, iters);
 	struct fb_oob_part *none = NULL; /* only the owner gets parts */
-	int rc = fb_oob_gather(run->oob, run->buf, len, &none, patience(run), e);
+	int rc = fb_oob_gather(run->oob, run->buf, len, &none, runctl_patience(run), e);
 	run->broken = run->broken || rc < 0;
 	return rc;
 }
@@ -343,7 +223,7 @@ static int follow(struct fb_run *run, struct fb_err *e)
 {
 	for (;;) {
 		struct order o;
-		int rc = send_to_all(run, &o, sizeof(o), e); /* receives, on this side */
+		int rc = runctl_send(run, &o, sizeof(o), e); /* receives, on this side */
 		if (rc < 0)
 			return rc;
 		switch (o.kind) {
@@ -355,7 +235,7 @@ static int follow(struct fb_run *run, struct fb_err *e)
 							       : -EPROTO;
 			break;
 		case ORDER_CHECK: rc = run->point ? do_check(run, e) : -EPROTO; break;
-		case ORDER_AGREE: return agree(run, &run->local, e);
+		case ORDER_AGREE: return runctl_agree(run, &run->local, e);
 		case ORDER_END: return 0;
 		default: rc = -EPROTO;
 		}
@@ -375,7 +255,7 @@ static int order(
 {
 	struct order o = {
 		.kind = kind, .point = point, .iters = iters, .left_ns = run->rc.point_timeout_ns};
-	return send_to_all(run, &o, sizeof(o), e);
+	return runctl_send(run, &o, sizeof(o), e);
 }
 
 /* The ranks' answers to a batch. With one rank there is nobody to ask. */
@@ -388,7 +268,7 @@ static int collect(struct fb_run *run, uint32_t len, struct fb_oob_part *one,
 		*parts = one;
 		return 0;
 	}
-	int rc = fb_oob_gather(run->oob, run->buf, len, parts, patience(run), e);
+	int rc = fb_oob_gather(run->oob, run->buf, len, parts, runctl_patience(run), e);
 	run->broken = run->broken || rc < 0;
 	return rc;
 }
@@ -419,7 +299,7 @@ static int give_up(struct fb_run *run, struct fb_err *e)
 	}
 	if (!run->broken && order(run, ORDER_AGREE, 0, 0, &ignored) == 0) {
 		fb_err_clear(e);
-		int rc = agree(run, &mine, e);
+		int rc = runctl_agree(run, &mine, e);
 		if (rc < 0)
 			return rc;
 	}
@@ -571,7 +451,7 @@ static int owner_point(struct fb_run *run, unsigned index, struct fb_err *e)
 	run->validity = (struct fb_validity){.state = FB_VALID};
 	int rc = stopped(e);
 	if (rc == 0)
-		rc = send_to_all(run, &o, sizeof(o), e);
+		rc = runctl_send(run, &o, sizeof(o), e);
 	if (rc < 0)
 		return give_up(run, e);
 	/* Failures of these two are known to all ranks already: each has agreed on them. */
@@ -624,149 +504,7 @@ static int lead(struct fb_run *run, struct fb_err *e)
 	return order(run, ORDER_END, 0, 0, e);
 }
 
-/* ---- before the first point ------------------------------------------------------------------ */
-
-/* The owner's settings, and its host name, to all. */
-struct hello {
-	struct fb_runctl_cfg rc;
-	uint64_t want_hosts;
-	char host[256];
-};
-
-/* Facts of hosts other than the owner's come into system.hosts[], once each. */
-static int exchange_hosts(struct fb_run *run, const struct hello *h, struct fb_err *e)
-{
-	char name[256];
-	const struct fb_sysroot live = {.dir = NULL};
-	json_t *all = NULL, *mine = NULL;
-	fb_host_name(name, sizeof(name));
-	if (strcmp(name, h->host) != 0)
-		mine = fb_sysinfo_host(&live, false);
-	if (!mine)
-		mine = json_pack("{s:s}", "name", name);
-	int rc = gather_json(run, mine, &all, e);
-	json_decref(mine);
-	for (size_t r = 0; rc == 0 && r < json_array_size(all); r++) {
-		if (strcmp(fb_json_str(json_array_get(all, r), "name", ""), h->host) != 0)
-			fb_doc_add_host(run->doc, json_incref(json_array_get(all, r)));
-	}
-	for (size_t r = 1; rc == 0 && r < json_array_size(all); r++) {
-		const char *host = fb_json_str(json_array_get(all, r), "name", "");
-		const json_t *hosts =
-			json_object_get(json_object_get(fb_doc_json(run->doc), "system"), "hosts");
-		json_t *peer = json_object();
-		fb_json_set_int(peer, "rank", (int64_t)r);
-		for (size_t i = 0; i < json_array_size(hosts); i++) {
-			if (strcmp(fb_json_str(json_array_get(hosts, i), "name", ""), host) == 0)
-				fb_json_set_int(peer, "host", (int64_t)i);
-		}
-		fb_doc_add_peer(run->doc, peer);
-	}
-	json_decref(all);
-	return rc;
-}
-
-static int say_hello(struct fb_run *run, const struct fb_runctl_cfg *rc, struct fb_err *e)
-{
-	struct hello h;
-	memset(&h, 0, sizeof(h));
-	if (run->rank == 0) {
-		h.rc = *rc;
-		fb_host_name(h.host, sizeof(h.host));
-		h.want_hosts =
-			json_array_size(json_object_get(fb_doc_json(run->doc), "peers")) == 0;
-	}
-	int err = send_to_all(run, &h, sizeof(h), e);
-	if (err < 0)
-		return err;
-	run->rc = h.rc;
-	run->deadline = fb_deadline_in(run->rc.point_timeout_ns);
-	return run->size > 1 && h.want_hosts ? exchange_hosts(run, &h, e) : 0;
-}
-
-static uint64_t fnv(uint64_t h, const void *p, size_t n)
-{
-	const unsigned char *s = p;
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ s[i]) * 0x100000001b3u;
-	return h;
-}
-
-static uint64_t hash_points(const struct fb_point_list *l)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-	for (unsigned i = 0; i < l->n; i++) {
-		const struct fb_point *p = &l->v[i];
-		char *params =
-			p->params ? json_dumps(p->params, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-		h = fnv(h, p->name, strlen(p->name) + 1);
-		if (params)
-			h = fnv(h, params, strlen(params) + 1);
-		h = fnv(h, &p->size, sizeof(p->size));
-		h = fnv(h, &p->max_batch, sizeof(p->max_batch));
-		free(params);
-	}
-	return h;
-}
-
-/* Ranks with another list would measure something else under the same name. */
-static int compare_points(struct fb_run *run, struct fb_err *e)
-{
-	uint64_t mine[2] = {hash_points(&run->points), run->points.n}, owner[2];
-	memcpy(owner, mine, sizeof(owner));
-	int rc = send_to_all(run, owner, sizeof(owner), e);
-	if (rc < 0)
-		return rc;
-	fb_err_clear(&run->local);
-	if (memcmp(owner, mine, sizeof(owner)) != 0) {
-		fb_fail(&run->local, FB_EXIT_UNMEASURED, EPROTO,
-			"it built another list of points: %llu points where rank 0 has %llu",
-			(unsigned long long)mine[1], (unsigned long long)owner[1]);
-		fb_hint(&run->local, "start all ranks with the same options and version");
-	}
-	return agree(run, &run->local, e);
-}
-
-static int allocate(struct fb_run *run, struct fb_err *e)
-{
-	size_t cap = MAX_BATCH;
-	if (run->b->combine == FB_COMBINE_MAX && (size_t)run->size * cap > MAX_GATHERED)
-		cap = MAX_GATHERED / (size_t)run->size;
-	run->cap = cap < 64 ? 64 : cap;
-	run->buf = malloc(sizeof(struct batch_status) + run->cap * sizeof(uint64_t));
-	if (run->rank == 0) {
-		run->combined = malloc(run->cap * sizeof(uint64_t));
-		run->acc = malloc(sizeof(*run->acc));
-		if (run->acc && acc_init(run->acc, run->size, run->b->combine, e) < 0) {
-			free(run->acc);
-			run->acc = NULL;
-		}
-	}
-	if (!run->buf || (run->rank == 0 && (!run->combined || !run->acc)))
-		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the samples");
-	/* Page faults belong here, not into the first batch. */
-	memset(run->buf, 0, sizeof(struct batch_status) + run->cap * sizeof(uint64_t));
-	return 0;
-}
-
-/* Setup and points on this rank, then one outcome for all. */
-static int set_up(struct fb_run *run, const void *cfg, struct fb_err *e)
-{
-	struct fb_err *mine = &run->local;
-	int rc = allocate(run, mine);
-	if (rc == 0)
-		rc = run->b->setup(run, cfg, &run->st, mine);
-	if (rc == 0)
-		rc = run->b->points(run->st, &run->points, mine);
-	if (rc == 0 && run->points.n == 0)
-		rc = fb_fail_usage(
-			mine, "%s: these options leave no point to measure", run->b->name);
-	if (rc < 0)
-		fb_fail(mine, FB_EXIT_UNMEASURED, rc, "%s: cannot set up: %s", run->b->name,
-			strerror(-rc));
-	rc = agree(run, mine, e);
-	return rc < 0 ? rc : compare_points(run, e);
-}
+/* ---- the call -------------------------------------------------------------------------------- */
 
 static void tear_down(struct fb_run *run)
 {
@@ -798,9 +536,9 @@ int fb_run_bench(struct fb_doc *doc, const struct fb_bench *b, const void *cfg,
 		run.rank = fb_oob_rank(oob);
 		run.size = fb_oob_size(oob);
 	}
-	int err = say_hello(&run, rc, e);
+	int err = runctl_hello(&run, rc, e);
 	if (err == 0)
-		err = set_up(&run, cfg, e);
+		err = runctl_set_up(&run, cfg, e);
 	if (err < 0 && run.rank == 0)
 		fb_doc_error(doc, e);
 	if (err == 0)

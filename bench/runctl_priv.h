@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run control's own seam: runctl.c speaks with the ranks and decides, runctl_acc.c adds batches up
- * and makes results of them.
+ * Run control's own seam: runctl.c gives orders and decides, runctl_start.c brings the ranks
+ * together before the first point, runctl_acc.c adds batches up and makes results of them.
  */
 #ifndef FB_BENCH_RUNCTL_PRIV_H
 #define FB_BENCH_RUNCTL_PRIV_H
@@ -61,5 +61,40 @@ struct point_context {
 };
 /** The result of one metric. New reference, NULL without memory. */
 json_t *acc_result(struct acc *a, const struct fb_metric *m, const struct point_context *c);
+
+/** One rank's side of a run. */
+struct fb_run {
+	const struct fb_bench *b;
+	struct fb_runctl_cfg rc;
+	struct fb_oob *oob;
+	struct fb_doc *doc; /* owner only */
+	const char *where;
+	int rank, size;
+	void *st;
+	struct fb_point_list points;
+	const struct fb_point *point; /* in progress; NULL: setup */
+	uint64_t deadline;
+	bool broken;         /* the control channel itself failed: nothing more goes over it */
+	struct fb_err local; /* this rank's failure, until all agree on it */
+	char *buf;           /* a batch_status, then room for cap samples */
+	uint64_t *combined;  /* owner: scratch for cap samples */
+	size_t cap;
+	json_t *before, *after; /* owner: counters of all ranks */
+	struct fb_validity validity;
+	struct acc *acc; /* owner */
+};
+
+/** Deadline of an exchange within a point: the point's own comes first, in measure(). */
+uint64_t runctl_patience(const struct fb_run *run);
+/** Rank 0's len bytes to all. The control channel's failures set run->broken. */
+int runctl_send(struct fb_run *run, void *buf, uint32_t len, struct fb_err *e);
+/** Everyone's JSON to rank 0 as an array; *all is NULL elsewhere. */
+int runctl_gather_json(struct fb_run *run, const json_t *mine, json_t **all, struct fb_err *e);
+/** All ranks end with one error, or with none; each brings its own. */
+int runctl_agree(struct fb_run *run, const struct fb_err *mine, struct fb_err *e);
+/** The owner's settings to all, and all hosts' facts to the owner. rc is NULL on the others. */
+int runctl_hello(struct fb_run *run, const struct fb_runctl_cfg *rc, struct fb_err *e);
+/** Memory, the benchmark's setup and its points on this rank; then one outcome for all. */
+int runctl_set_up(struct fb_run *run, const void *cfg, struct fb_err *e);
 
 #endif

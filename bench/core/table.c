@@ -176,7 +176,9 @@ static double share_of_bound(const json_t *result)
 
 /** The results of one table. */
 struct group {
-	const json_t **rows; /* rows[point * MAX_METRICS + metric], NULL where missing */
+	struct row {
+		const json_t *m[MAX_METRICS]; /* by metric; NULL where missing */
+	} * rows;
 	unsigned npoints, nmetrics;
 	const json_t *metrics[MAX_METRICS]; /* an example of each */
 	bool distribution; /* one metric of times: its percentiles are the columns */
@@ -217,20 +219,20 @@ static void take(struct group *g, const json_t *result)
 	for (; p < g->npoints; p++) {
 		const json_t *have = NULL;
 		for (unsigned k = 0; k < MAX_METRICS && !have; k++)
-			have = g->rows[p * MAX_METRICS + k];
-		if (same_text(have, result, "case") && !g->rows[p * MAX_METRICS + m])
+			have = g->rows[p].m[k];
+		if (same_text(have, result, "case") && !g->rows[p].m[m])
 			break;
 	}
 	if (p == g->npoints)
 		g->npoints++;
-	g->rows[p * MAX_METRICS + m] = result;
+	g->rows[p].m[m] = result;
 }
 
 static const json_t *any_of(const struct group *g, unsigned point)
 {
 	for (unsigned m = 0; m < g->nmetrics; m++) {
-		if (g->rows[point * MAX_METRICS + m])
-			return g->rows[point * MAX_METRICS + m];
+		if (g->rows[point].m[m])
+			return g->rows[point].m[m];
 	}
 	return NULL;
 }
@@ -265,7 +267,7 @@ static void fill_distribution(struct grid *g, const struct group *gr, unsigned f
 static bool has_bound(const struct group *gr, unsigned m)
 {
 	for (unsigned p = 0; p < gr->npoints; p++) {
-		if (json_is_object(json_object_get(gr->rows[p * MAX_METRICS + m], "bound")))
+		if (json_is_object(json_object_get(gr->rows[p].m[m], "bound")))
 			return true;
 	}
 	return false;
@@ -280,7 +282,7 @@ static bool is_rate(const json_t *result)
 static bool has_ci(const struct group *gr, unsigned m)
 {
 	for (unsigned p = 0; p < gr->npoints && is_rate(gr->metrics[m]); p++) {
-		if (json_is_object(json_object_get(gr->rows[p * MAX_METRICS + m], "ci")))
+		if (json_is_object(json_object_get(gr->rows[p].m[m], "ci")))
 			return true;
 	}
 	return false;
@@ -292,7 +294,7 @@ static void fill_metric(struct grid *g, const struct group *gr, unsigned m, unsi
 	struct scale s = scale_of(gr->metrics[m]);
 	bool ci_cols = has_ci(gr, m), bound = has_bound(gr, m);
 	for (unsigned p = 0; p < gr->npoints; p++) {
-		const json_t *r = gr->rows[p * MAX_METRICS + m];
+		const json_t *r = gr->rows[p].m[m];
 		const json_t *ci = json_object_get(r, "ci");
 		unsigned c = first;
 		put(cell(g, p, c++), fb_json_num(r, "value", NAN) * s.factor);
@@ -325,7 +327,7 @@ static const char *mark(const struct group *gr, unsigned p)
 {
 	const char *worst = "";
 	for (unsigned m = 0; m < gr->nmetrics; m++) {
-		const json_t *v = json_object_get(gr->rows[p * MAX_METRICS + m], "validity");
+		const json_t *v = json_object_get(gr->rows[p].m[m], "validity");
 		const char *state = fb_json_str(v, "state", "valid");
 		if (strcmp(state, "invalid") == 0)
 			return "INVALID";
@@ -389,7 +391,7 @@ static void print_notes(const struct group *gr, FILE *out)
 	for (unsigned m = 0; m < gr->nmetrics; m++) {
 		const json_t *last = NULL;
 		for (unsigned p = 0; p < gr->npoints; p++) {
-			const json_t *r = gr->rows[p * MAX_METRICS + m];
+			const json_t *r = gr->rows[p].m[m];
 			const json_t *v = json_object_get(r, "validity");
 			const json_t *reasons = json_object_get(v, "reasons");
 			if (!r)
@@ -449,12 +451,11 @@ static void print_results(const json_t *results, FILE *out)
 	size_t n = json_array_size(results);
 	bool *done = calloc(n + 1, sizeof(*done));
 	struct group g;
-	g.rows = calloc(n * MAX_METRICS + 1, sizeof(*g.rows));
-	for (size_t i = 0; done && g.rows && i < n; i++) {
+	struct row *rows = calloc(n + 1, sizeof(*rows));
+	for (size_t i = 0; done && rows && i < n; i++) {
 		if (done[i])
 			continue;
-		const json_t **rows = g.rows;
-		memset((void *)rows, 0, n * MAX_METRICS * sizeof(*rows));
+		memset(rows, 0, n * sizeof(*rows));
 		memset(&g, 0, sizeof(g));
 		g.rows = rows;
 		for (size_t k = i; k < n; k++) {
@@ -466,7 +467,7 @@ static void print_results(const json_t *results, FILE *out)
 		}
 		print_group(&g, out);
 	}
-	free((void *)g.rows);
+	free(rows);
 	free(done);
 }
 
