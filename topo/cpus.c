@@ -63,7 +63,8 @@ static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err 
 		{"HWLOC_CPUID_PATH", NULL, NULL},
 		{"HWLOC_DUMPED_HWDATA_DIR", NULL, NULL},
 	};
-	size_t n_guards = r->dir ? sizeof(guards) / sizeof(*guards) : 1;
+	bool sysfs = fb_sysroot_exists(r, "/sys/devices/system/cpu");
+	size_t n_guards = r->dir ? sizeof(guards) / sizeof(*guards) : sysfs ? 0 : 1;
 	hwloc_topology_t hw = NULL;
 	int rc = 0;
 

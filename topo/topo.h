@@ -146,7 +146,8 @@ struct topo {
 
 /**
  * Read the machine behind `r`. A recorded tree is read with hwloc's environment variables set for
- * the duration of the call: not to be called from two threads at once.
+ * the duration of the call: not to be called while other threads run. The live machine may be read
+ * from any thread (with /sys mounted).
  * @return 0; -ENOENT: the tree records no machine (exit 2); -EFBIG: more devices or CPUs than any
  * machine has (exit 2); -EXDEV: the tree leads out of itself (exit 2); -ENOMEM; hwloc's errno (exit
  * 3)
