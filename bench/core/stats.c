@@ -197,3 +197,37 @@ double fb_rng_normal(struct fb_rng *r)
 	double u = 1 - fb_rng_uniform(r), v = fb_rng_uniform(r);
 	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
+
+#define RESAMPLES 1000
+
+struct fb_ci fb_ratio_ci(
+	const double *work, const double *time, size_t n, double level, uint64_t seed)
+{
+	struct fb_ci ci = {.est = NAN, .lo = NAN, .hi = NAN, .level = level};
+	double sum_work = 0, sum_time = 0, ratios[RESAMPLES];
+	struct fb_rng rng;
+	for (size_t i = 0; i < n; i++) {
+		sum_work += work[i];
+		sum_time += time[i];
+	}
+	if (sum_time > 0)
+		ci.est = sum_work / sum_time;
+	if (n < 6 || !(sum_time > 0))
+		return ci;
+	fb_rng_seed(&rng, seed, 0);
+	for (size_t b = 0; b < RESAMPLES; b++) {
+		double w = 0, t = 0;
+		for (size_t i = 0; i < n; i++) {
+			size_t k = (size_t)(((uint64_t)fb_rng_u32(&rng) * n) >> 32);
+			w += work[k];
+			t += time[k];
+		}
+		ratios[b] = t > 0 ? w / t : ci.est;
+	}
+	fb_sort(ratios, RESAMPLES);
+	size_t tail = (size_t)((1 - level) / 2 * RESAMPLES);
+	ci.lo = ratios[tail];
+	ci.hi = ratios[RESAMPLES - 1 - tail];
+	ci.valid = true;
+	return ci;
+}

@@ -44,6 +44,15 @@ uint64_t fb_quantile_min_n(double q);
 /** Lag-1 autocorrelation in time order; NAN when undefined. */
 double fb_lag1(const double *v, size_t n);
 
+/**
+ * sum(work)/sum(time) with its percentile bootstrap interval over the n pairs (1,000 seeded
+ * resamples): the interval of the figure itself, which the median of the pairs' own rates is not
+ * when pairs differ in length. Source: Efron and Tibshirani, An Introduction to the Bootstrap,
+ * ch. 13. Not valid when n < 6.
+ */
+struct fb_ci fb_ratio_ci(
+	const double *work, const double *time, size_t n, double level, uint64_t seed);
+
 /* A small seeded generator (PCG32), so that tests and the null benchmark are repeatable. */
 struct fb_rng {
 	uint64_t state, inc;

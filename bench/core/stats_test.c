@@ -225,9 +225,38 @@ static void test_distributions(void **st)
 	free(z);
 }
 
+/* Pairs of unequal length about a true ratio of 2: the interval holds it about as often as it says.
+ */
+static void test_ratio_ci(void **state)
+{
+	(void)state;
+	double work[40], time[40];
+	int covered = 0;
+	for (unsigned seed = 1; seed <= 400; seed++) {
+		struct fb_rng r;
+		fb_rng_seed(&r, seed, 7);
+		for (int i = 0; i < 40; i++) {
+			time[i] = 1 + 9 * fb_rng_uniform(&r);
+			work[i] = time[i] * (2 + 0.1 * fb_rng_normal(&r));
+		}
+		struct fb_ci ci = fb_ratio_ci(work, time, 40, 0.95, seed);
+		assert_true(ci.valid);
+		assert_true(ci.lo <= ci.est && ci.est <= ci.hi);
+		covered += ci.lo <= 2 && 2 <= ci.hi;
+	}
+	/* Percentile intervals of 40 pairs run a little narrow: 92 to 95 % are to be expected. */
+	assert_in_range(covered, 360, 390);
+	assert_false(fb_ratio_ci(work, time, 5, 0.95, 1).valid);
+	for (int i = 0; i < 40; i++)
+		work[i] = 3 * time[i];
+	struct fb_ci same = fb_ratio_ci(work, time, 40, 0.95, 1);
+	assert_true(same.hi - same.lo < 1e-9 && same.est > 2.999 && same.est < 3.001);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ratio_ci),
 		cmocka_unit_test(test_known_samples),
 		cmocka_unit_test(test_nist_reference),
 		cmocka_unit_test(test_against_gsl),
