@@ -3,8 +3,9 @@
  * Batches added up, and the result they make. Memory is taken once per run and bounded: a histogram
  * for times, at most MAX_SAMPLES rates.
  *
- * A rate's value is all work over all time; its interval is that of the median of the batches'
- * rates, for which the batch, not the iteration, is the sample.
+ * A rate's value is all work over all time, with the interval of just that by resampling batches.
+ * The stop rule asks after every batch and takes the cheaper interval of the median of the batches'
+ * rates.
  */
 #include "bench/runctl_priv.h"
 
@@ -227,6 +228,18 @@ static struct fb_ci rate_ci(struct acc *a, const struct fb_metric *m)
 	size_t n = rates(a, m, a->scratch);
 	fb_sort(a->scratch, n);
 	return fb_median_ci_sorted(a->scratch, n, LEVEL);
+}
+
+/* The interval of all work over all time, which is the value. The stop rule does without: it is
+ * asked every batch. */
+static struct fb_ci total_ci(const struct acc *a, const struct fb_metric *m)
+{
+	struct fb_ci ci = fb_ratio_ci(a->batch_work, a->batch_ns, a->nbatches, LEVEL, 1);
+	double unit = m->per_unit * 1e9;
+	ci.est *= unit;
+	ci.lo *= unit;
+	ci.hi *= unit;
+	return ci;
 }
 
 bool acc_narrow(struct acc *a, const struct fb_metric *m, double width)
@@ -452,7 +465,7 @@ static double set_value(struct acc *a, const struct fb_metric *m, json_t *j)
 		else
 			fb_json_set_real(j, "value", NAN, "no sample within the range");
 	} else {
-		ci = rate_ci(a, m);
+		ci = total_ci(a, m);
 		value = a->elapsed_ns > 0 ? m->per_unit * a->work / (double)a->elapsed_ns * 1e9
 					  : NAN;
 		fb_json_set_real(j, "value", value, "no time was measured");
