@@ -149,6 +149,8 @@ static int start_watching(void)
 		rc = -errno;
 		goto restore_mask;
 	}
+	stop_reason = FB_STOP_NONE;
+	stop_signal = 0;
 	watch.end = false;
 	watch.deadline = 0;
 	watch.grace = DEFAULT_GRACE_NS;
@@ -188,8 +190,6 @@ void fb_stop_unwatch(void)
 		return;
 	pthread_join(watch.thread, NULL);
 	close_fds();
-	stop_reason = FB_STOP_NONE;
-	stop_signal = 0;
 	pthread_sigmask(SIG_SETMASK, &watch.before, NULL);
 }
 

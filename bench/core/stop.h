@@ -23,7 +23,8 @@ enum fb_stop { FB_STOP_NONE, FB_STOP_SIGNAL, FB_STOP_DEADLINE };
  * @return 0, or -errno with *e
  */
 int fb_stop_watch(struct fb_err *e) FB_MUST_CHECK;
-/** End that thread, unblock the signals and forget a stop that was requested. */
+/** End that thread and unblock the signals. A stop that was requested stays known until the next
+ * fb_stop_watch(). fb_doc_free() calls it. */
 void fb_stop_unwatch(void);
 
 /** The whole command ends at this absolute fb_clock_ns(); 0 takes it back. */

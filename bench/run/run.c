@@ -18,6 +18,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/proc.h"
+#include "bench/core/stop.h"
 #include "bench/core/units.h"
 #include "bench/run/run_priv.h"
 #include "topo/topo.h"
@@ -345,6 +346,8 @@ static int execute(
 	struct fb_doc *doc = fb_doc_new("run", argc, argv, &out, e);
 	if (!doc)
 		return e->code;
+	/* A stop ends the child in progress first, which leaves its own document. */
+	fb_stop_set_grace(10000000000u);
 	if (cfg->resume)
 		keep_complete_parts(r);
 	if (!cfg->parts_only)

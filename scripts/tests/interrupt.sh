@@ -46,6 +46,11 @@ reap() {
 
 why_document() { # FILE OUTCOME ERROR: prints why it is not as it must be
 	local said
+	# scripts/test holds every document that a test makes against the schema.
+	if [[ -n ${FABRICBENCH_DOCUMENTS:-} ]]; then
+		mkdir -p "$FABRICBENCH_DOCUMENTS"
+		cp "$1" "$FABRICBENCH_DOCUMENTS/interrupt-$RANDOM$RANDOM.json"
+	fi
 	if ! said=$("$top/scripts/check-schema" "$1" 2>&1); then
 		case $said in
 		skip*) ;; # python3-jsonschema is missing; scripts/test has a step of its own for that
@@ -66,28 +71,32 @@ why_document() { # FILE OUTCOME ERROR: prints why it is not as it must be
 	fi
 }
 
-interrupted() { # NAME SIGNAL LIMIT-MS ARGUMENT...
-	local name=$1 signal=$2 limit=$3 why=''
-	shift 3
-	start_long "$@"
-	kill -"$signal" "$pid"
-	reap
+# Half a second is promised, and a busy machine gets as much again to notice the end. One that is busier still may be
+# late, but not three times in a row.
+interrupted() { # NAME SIGNAL ARGUMENT...
+	local name=$1 signal=$2 why=''
+	shift 2
+	for _ in 1 2 3; do
+		start_long "$@"
+		kill -"$signal" "$pid"
+		reap
+		if ((took <= 1000)); then break; fi
+	done
 	if [[ $status != 3 ]]; then
 		why="status $status, not 3"
-	elif ((took > limit)); then
-		why="it took $took ms, not half a second"
+	elif ((took > 1000)); then
+		why="it took $took ms, three times in a row more than a second"
 	else
 		why=$(why_document "$work/out.json" interrupted "stopped by SIG$signal")
 	fi
 	verdict "$name" "$why"
 }
 
-# Half a second is promised; a busy machine gets as much again to notice the end.
-interrupted sigterm TERM 1000 --stall 1:0
-interrupted sigint INT 1000 --stall 1:0
-interrupted sighup HUP 1000 --stall 1:0
-interrupted sigterm-while-hanging TERM 1000 --hang 1:0
-interrupted sigterm-several-ranks TERM 1000 --comm local --ranks 3 --stall 1:2
+interrupted sigterm TERM --stall 1:0
+interrupted sigint INT --stall 1:0
+interrupted sighup HUP --stall 1:0
+interrupted sigterm-while-hanging TERM --hang 1:0
+interrupted sigterm-several-ranks TERM --comm local --ranks 3 --stall 1:2
 
 # On stdout stands one document, also when the watching thread wrote it.
 start_long --hang 1:0 --json
@@ -126,6 +135,7 @@ refused() { # NAME STATUS TEXT COMMAND...
 	verdict "$name" "$why"
 }
 
+# shellcheck disable=SC2317 # called by name
 full_stdout() { "$fb" null --points 1 -n 10 --json >/dev/full; }
 
 refused disk-full 3 'cannot write /dev/full: No space left' "$fb" null --points 1 -n 10 -o /dev/full
