@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
@@ -95,6 +96,28 @@ static int open_node(struct verbs_node *node, const struct verbs_options *v, str
 	return verbs_node_open(node, &want, e);
 }
 
+/* Server and client are often started at the same moment: a refused connection is tried again for a
+ * little while before it counts. */
+#define REFUSED_NS 3000000000ull
+
+static int connect_server(const struct verbs_options *v, struct fb_oob **oob, struct fb_err *e)
+{
+	static const struct timespec pause = {0, 200000000};
+	uint64_t deadline = fb_deadline_in(v->connect_timeout_ns);
+	uint64_t patience = fb_deadline_in(REFUSED_NS);
+	int rc;
+
+	for (;;) {
+		uint64_t now;
+		fb_err_clear(e);
+		rc = fb_oob_connect(v->server, v->port, v->token, deadline, oob, e);
+		now = fb_clock_ns();
+		if (rc != -ECONNREFUSED || now > patience || now > deadline || fb_stop_requested())
+			return rc;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static int run_session(const struct client_options *o, struct verbs_client *c, struct fb_err *e)
 {
 	struct fb_oob *oob = NULL;
@@ -102,8 +125,7 @@ static int run_session(const struct client_options *o, struct verbs_client *c, s
 
 	if (c->p.loopback)
 		return verbs_session_loopback(c, e);
-	rc = fb_oob_connect(o->v.server, o->v.port, o->v.token,
-		fb_deadline_in(o->v.connect_timeout_ns), &oob, e);
+	rc = connect_server(&o->v, &oob, e);
 	if (rc) {
 		fb_hint(e, "start `fabricbench verbs serve --port %d` on %s", o->v.port,
 			o->v.server);

@@ -19,7 +19,7 @@
 #include "verbs/state.h"
 
 /* A client that has said hello and then says nothing is given up after this. */
-#define ORDER_TIMEOUT_NS 10000000000ull
+#define ORDER_TIMEOUT_NS 30000000000ull
 /* However long a client asks for, a session ends. */
 #define SESSION_MAX_S 86400
 
@@ -203,8 +203,10 @@ int verbs_session_server(
 	rc = fb_oob_bcast_json(o, &j, deadline, e);
 	if (rc == 0) {
 		rc = read_order(j, srv, &ord, e);
-		if (rc == 0)
+		if (rc == 0) {
+			deadline = ord.deadline; /* from here the client's own */
 			rc = open_devices(srv, &ord, &node, e);
+		}
 		rc = fb_oob_agree(o, e, deadline);
 	}
 	json_decref(j);

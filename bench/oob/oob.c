@@ -82,10 +82,25 @@ static int pass_on(struct fb_err *e, const struct fb_err *why)
 	return rc;
 }
 
+/* Does the text name its rank already ("rank 3 on node07: ...")? It has gone through an agreement.
+ */
+static bool names_rank(const char *msg)
+{
+	int host = 0;
+	if (sscanf(msg, "rank %*d on %n", &host) != 0 || host == 0)
+		return false;
+	size_t len = strcspn(msg + host, " ");
+	return len > 1 && msg[host + (int)len - 1] == ':';
+}
+
 static void prefixed(struct fb_oob *o, const struct fb_err *in, struct fb_err *out)
 {
 	char who[128];
 	fb_err_clear(out);
+	if (names_rank(in->msg)) {
+		*out = *in;
+		return;
+	}
 	fb_fail(out, in->exit, in->code, "%s: %s", fb_oob_peer(o, o->rank, who, sizeof(who)),
 		in->msg);
 	if (in->hint[0] != '\0')
@@ -182,8 +197,8 @@ static int get(struct call *c, int src, enum kind kind, unsigned char **buf, uin
 
 static int get_exact(struct call *c, int src, enum kind kind, void *out, uint32_t len)
 {
-	unsigned char *m;
-	uint32_t n;
+	unsigned char *m = NULL;
+	uint32_t n = 0;
 	char who[128];
 	int rc = get(c, src, kind, &m, &n);
 	if (rc != 0)
@@ -226,7 +241,7 @@ static int collect(struct call *c, const void *buf, uint32_t len, struct fb_oob_
 		memcpy(p[0].data, buf, len);
 	p[0].len = len;
 	for (int i = 1; i < c->o->size; i++) {
-		unsigned char *m;
+		unsigned char *m = NULL;
 		int rc = get(c, i, GATHER, &m, &p[i].len);
 		if (rc != 0) {
 			fb_oob_parts_free(c->o, p);
