@@ -39,7 +39,7 @@ static const struct fb_opt compare_opts[] = {
 		.type = FB_OPT_DOUBLE,
 		.offset = offsetof(struct compare_cfg, floor),
 		.arg = "PCT",
-		.help = "change that is allowed, in percent of every metric (see below for those by metric)",
+		.help = "change that is allowed, in percent, the same for every metric; -1: by metric, see below",
 		.def = "-1",
 		.min = -1,
 		.max = 1000},
@@ -72,16 +72,23 @@ static const struct fb_opt compare_opts[] = {
 };
 
 static const char compare_notes[] =
-	"A side is a run with several launches (launches = 10 in the plan), best taken in turn with the other side. Each\n"
-	"launch gives one value per metric. The ratio is Hodges-Lehmann's, with its 95 % interval; the test is\n"
-	"Mann-Whitney's against the base moved by the floor, adjusted by Holm over the gated metrics.\n"
-	"Floors (relative, and absolute: both must be exceeded): rates 1 %; p50 2 % and 20 ns; p99 5 % and 100 ns;\n"
-	"p99.9 10 % and 100 ns.\n"
-	"PASS: not worse than the floor. REGRESSED, IMPROVED: surely beyond it. INCONCLUSIVE: the launches do not tell;\n"
-	"at least 7 a side are needed. MISSING: only the base has it. INCOMPARABLE: another system, place or parameter.\n"
-	"INVALID: a launch was marked invalid.\n"
-	"Exit status, of the gated metrics: 0 all PASS or IMPROVED; 1 one REGRESSED or MISSING; 2 unreadable input;\n"
-	"3 one could not be judged; 4 the candidate holds wrong data.";
+	"A side is a run with several launches (launches = 10 in its plan), best taken in turn with\n"
+	"the other side. Each launch gives one value per metric. The change is Hodges-Lehmann's\n"
+	"ratio with its 95 % interval; the test is Mann-Whitney's against the base moved by the\n"
+	"floor, adjusted by Holm over the gated metrics.\n"
+	"\n"
+	"Floors, relative and absolute (both must be exceeded): rates 1 %; p50 2 % and 20 ns;\n"
+	"p99 5 % and 100 ns; p99.9 10 % and 100 ns.\n"
+	"\n"
+	"  PASS          not worse than the floor allows\n"
+	"  REGRESSED     surely worse than the floor allows;  IMPROVED: as surely better\n"
+	"  INCONCLUSIVE  the launches do not tell; at least 7 a side are needed\n"
+	"  MISSING       only the base has it\n"
+	"  INCOMPARABLE  another system, place or parameter\n"
+	"  INVALID       a launch was marked invalid\n"
+	"\n"
+	"Exit status, of the gated metrics: 0 all PASS or IMPROVED; 1 one REGRESSED or MISSING;\n"
+	"2 unreadable input; 3 one could not be judged; 4 the candidate holds wrong data.";
 
 static struct fb_opt_spec make_spec(struct compare_cfg *cfg)
 {

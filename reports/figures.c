@@ -185,10 +185,14 @@ static void join(char *buf, size_t len, const char *word)
 		snprintf(buf + n, len - n, "%s%s", n ? ", " : "", word);
 }
 
+/* What follows from the size, or is it, makes no series. */
 static bool is_factor(const char *key, const json_t *v)
 {
-	return strcmp(key, "size") != 0 && strcmp(key, "count") != 0 && !json_is_object(v) &&
-	       !json_is_array(v);
+	static const char *const sizes[] = {"size", "count", "requested_size"};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (strcmp(key, sizes[i]) == 0)
+			return false;
+	return !json_is_object(v) && !json_is_array(v);
 }
 
 /*

@@ -139,6 +139,15 @@ static void band_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	end_cells(b, r);
 }
 
+static bool any_bound(const struct rep_figure *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		for (size_t k = 0; k < f->series[i].n; k++)
+			if (f->series[i].rows[k].bound > 0)
+				return true;
+	return false;
+}
+
 static void rate_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
 {
 	double lo, hi, v = rep_row_value(f, r), bound = r->bound * rep_scale(f);
@@ -146,14 +155,16 @@ static void rate_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	cell(b, v);
 	cell(b, lo);
 	cell(b, hi);
-	cell(b, r->bound > 0 ? bound : NAN);
-	cell(b, r->bound > 0 ? 100 * v / bound : NAN);
+	if (any_bound(f)) {
+		cell(b, r->bound > 0 ? bound : NAN);
+		cell(b, r->bound > 0 ? 100 * v / bound : NAN);
+	}
 	end_cells(b, r);
 }
 
 static void tail_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
 {
-	static const double q[] = {0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999};
+	static const double q[] = {0.5, 0.9, 0.99, 0.999, 0.9999};
 	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
 		cell(b, rep_row_percentile(f, r, q[i]));
 	cell(b, r->hist && r->hist->n > 0 ? (double)r->hist->max * rep_scale(f) : NAN);
@@ -162,25 +173,33 @@ static void tail_row(struct fb_strbuf *b, const struct rep_figure *f, const stru
 
 static void table(struct fb_strbuf *b, const struct rep_figure *f)
 {
-	static const char *const band[] = {"series", "size", "*min", "*p5", "*median", "*p99",
-		"*p99.9", "*max", "samples", "launches", "validity", NULL};
-	static const char *const rate[] = {"series", "size", "*median of launches", "*lowest",
-		"*highest", "*bound", "% of bound", "samples", "launches", "validity", NULL};
-	static const char *const tail[] = {"series", "size", "*p50", "*p90", "*p99", "*p99.9",
-		"*p99.99", "*p99.999", "*max", "samples", "launches", "validity", NULL};
-	static const char *const *const heads[] = {
-		[REP_BAND] = band, [REP_RATE] = rate, [REP_TAIL] = tail};
-	static void (*const rows[])(
-		struct fb_strbuf *, const struct rep_figure *, const struct rep_row *) = {
-		[REP_BAND] = band_row, [REP_RATE] = rate_row, [REP_TAIL] = tail_row};
+	static const char *const band[] = {"size", "*min", "*p5", "*median", "*p99", "*p99.9",
+		"*max", "samples", "launches", "validity", NULL};
+	static const char *const bounded[] = {"size", "*median", "*lowest launch",
+		"*highest launch", "*bound", "% of bound", "samples", "launches", "validity", NULL};
+	static const char *const rate[] = {"size", "*median", "*lowest launch", "*highest launch",
+		"samples", "launches", "validity", NULL};
+	static const char *const tail[] = {"size", "*p50", "*p90", "*p99", "*p99.9", "*p99.99",
+		"*max", "samples", "launches", "validity", NULL};
+	static const struct {
+		const char *const *head;
+		unsigned columns;
+		void (*row)(struct fb_strbuf *, const struct rep_figure *, const struct rep_row *);
+	} kinds[] = {[REP_BAND] = {band, 10, band_row},
+		[REP_RATE] = {rate, 7, rate_row},
+		[REP_TAIL] = {tail, 10, tail_row}};
+	bool with_bound = f->kind == REP_RATE && any_bound(f);
 	fb_strbuf_add(b, "<div class=\"wide\"><table>");
-	head(b, heads[f->kind], rep_unit(f));
+	head(b, with_bound ? bounded : kinds[f->kind].head, rep_unit(f));
 	for (size_t i = 0; i < f->n; i++) {
+		fb_strbuf_printf(b, "<tr class=\"series\"><th colspan=\"%u\">",
+			kinds[f->kind].columns + (with_bound ? 2 : 0));
+		rep_text(b, "%s", f->series[i].label);
+		fb_strbuf_add(b, "</th></tr>\n");
 		for (size_t k = 0; k < f->series[i].n; k++) {
-			fb_strbuf_add(b, k == 0 && i > 0 ? "<tr class=\"first\">" : "<tr>");
-			rep_tag(b, "td", NULL, "%s", f->series[i].label);
+			fb_strbuf_add(b, "<tr>");
 			size_cell(b, f->series[i].rows[k].size);
-			rows[f->kind](b, f, &f->series[i].rows[k]);
+			kinds[f->kind].row(b, f, &f->series[i].rows[k]);
 		}
 	}
 	fb_strbuf_add(b, "</tbody></table></div>\n");

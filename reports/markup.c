@@ -13,7 +13,7 @@
 
 #define IMAGE_MAX (16u << 20)
 
-static void add_escaped(struct fb_strbuf *b, const char *fmt, va_list ap)
+static void FB_PRINTF(2, 0) add_escaped(struct fb_strbuf *b, const char *fmt, va_list ap)
 {
 	struct fb_strbuf raw = {0};
 	fb_strbuf_vprintf(&raw, fmt, ap);

@@ -271,8 +271,9 @@ static void log_axis(struct fb_strbuf *b, char axis, double lo, double hi)
 	}
 	bool fine = log10(hi / lo) < 2.4;
 	const char *sep = "";
+	/* A hair wider than the labels: gnuplot's rounding drops a tic that lies on the edge. */
 	fb_strbuf_printf(b, "set logscale %c 10\nset %crange [%.6g:%.6g]\nset %ctics (", axis, axis,
-		lo, hi, axis);
+		lo * 0.9995, hi * 1.0005, axis);
 	for (double decade = pow(10, floor(log10(lo) + 1e-9)); decade <= hi * 1.0001;
 		decade *= 10) {
 		for (int i = 0; i < 3; i++) {

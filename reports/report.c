@@ -43,10 +43,13 @@ static const struct fb_opt report_opts[] = {
 };
 
 static const char report_notes[] =
-	"The plots of a run directory are in DIR/plots, those of one document or of a page elsewhere in PAGE.plots\n"
-	"(report.plots for report.html): per figure ID.dat (tab-separated, units in its first lines), ID.gp (a script to\n"
-	"restyle and rerun: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says so.\n"
-	"Exit status: 0 written, 2 the input cannot be read, 3 the output cannot be written.";
+	"The plots of a run directory are in DIR/plots; those of one document, or of a page that -o\n"
+	"puts elsewhere, are beside the page (report.plots for report.html). Each figure has\n"
+	"ID.dat (tab-separated, its units in its first lines), ID.gp (a script to restyle and run\n"
+	"again: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says\n"
+	"so.\n"
+	"\n"
+	"Exit status: 0 written; 2 the input cannot be read; 3 the output cannot be written.";
 
 static struct fb_opt_spec make_spec(struct report_cfg *cfg)
 {

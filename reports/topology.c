@@ -84,7 +84,7 @@ static void numa_table(struct fb_strbuf *b, const json_t *t)
 		rep_tag(b, "td", NULL, "%s", fb_json_str(n, "cpus", "-"));
 		rep_tag(b, "td", "n", "%s",
 			bytes > 0 ? fb_fmt_size((uint64_t)bytes, size, sizeof(size)) : "-");
-		fb_strbuf_add(b, "<td>");
+		fb_strbuf_add(b, json_object_get(n, "distances") ? "<td>" : "<td>-");
 		json_array_foreach (json_object_get(n, "distances"), k, d)
 			rep_text(b, "%s%lld", k ? " " : "", (long long)json_integer_value(d));
 		fb_strbuf_add(b, "</td></tr>\n");
