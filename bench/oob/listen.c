@@ -60,12 +60,16 @@ static int bind_socket(const char *address, int port, int family, int *out)
 
 static int port_of(int fd)
 {
-	struct sockaddr_storage s;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} s;
 	socklen_t n = sizeof(s);
-	if (getsockname(fd, (struct sockaddr *)&s, &n) != 0)
+	memset(&s, 0, sizeof(s));
+	if (getsockname(fd, &s.any, &n) != 0)
 		return 0;
-	return ntohs(s.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&s)->sin6_port
-					     : ((struct sockaddr_in *)&s)->sin_port);
+	return ntohs(s.any.sa_family == AF_INET6 ? s.v6.sin6_port : s.v4.sin_port);
 }
 
 int fb_oob_listen(const char *address, int *port, const char *token, struct fb_oob_listener **out,
@@ -172,7 +176,7 @@ static bool make_place(struct fb_oob_listener *l)
 static void let_in(struct fb_oob_listener *l)
 {
 	for (int k = 0; k < OOB_GUESTS && make_place(l); k++) {
-		struct sockaddr_storage s;
+		struct sockaddr_storage s = {0};
 		socklen_t n = sizeof(s);
 		int fd = accept4(l->fd, (struct sockaddr *)&s, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)

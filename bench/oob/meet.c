@@ -111,7 +111,7 @@ static int answer(const struct door *d, struct oob_conn *c, struct fb_oob *o, ui
 		return -ECONNRESET;
 	}
 	const struct oob_hdr h = c->h;
-	struct fb_err why;
+	struct fb_err why = {0};
 	char version[OOB_VERSION];
 	uint8_t *body = oob_conn_take(c);
 	if (h.type == OOB_REFUSE)

@@ -48,6 +48,8 @@ static void *rank_main(void *p)
 	return NULL;
 }
 
+static char loopback[] = "127.0.0.1", token[] = "t";
+
 static struct job job_new(int n, uint64_t timeout_ms, int (*fn)(struct fb_oob *o, struct fb_err *e))
 {
 	struct job j = {.n = n, .w = calloc((size_t)n, sizeof(*j.w))};
@@ -58,9 +60,9 @@ static struct job job_new(int n, uint64_t timeout_ms, int (*fn)(struct fb_oob *o
 		j.w[i].cfg = (struct fb_oob_cfg){.kind = FB_OOB_TCP,
 			.ranks = n,
 			.rank = i,
-			.master = "127.0.0.1",
+			.master = loopback,
 			.port = j.port,
-			.token = "t",
+			.token = token,
 			.timeout_ns = timeout_ms * 1000000u};
 		j.w[i].fn = fn;
 	}
@@ -181,9 +183,10 @@ static void strangers_change_nothing(void **state)
 {
 	struct job j = job_new(3, 8000, exchange);
 	struct fb_err e = {0};
+	char wrong[] = "wrong";
 	struct who foreign = j.w[1];
 	struct fb_oob *o;
-	foreign.cfg.token = "wrong";
+	foreign.cfg.token = wrong;
 	job_start(&j, 1);
 	rank_main(&foreign);
 	assert_int_equal(foreign.rc, -EACCES);

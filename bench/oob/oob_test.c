@@ -45,6 +45,8 @@ static void *rank_main(void *p)
 	return NULL;
 }
 
+static char loopback[] = "127.0.0.1";
+
 static int by_tcp(int n, work_fn *fn, struct fb_err *e)
 {
 	struct rank r[8] = {0};
@@ -55,7 +57,7 @@ static int by_tcp(int n, work_fn *fn, struct fb_err *e)
 	for (int i = 0; i < n; i++) {
 		r[i].cfg = (struct fb_oob_cfg){.ranks = n,
 			.rank = i,
-			.master = "127.0.0.1",
+			.master = loopback,
 			.port = port,
 			.timeout_ns = 10000000000u};
 		r[i].l = i == 0 ? l : NULL;
