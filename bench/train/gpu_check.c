@@ -184,7 +184,7 @@ static bool run_nccl(const struct gpu_cfg *cfg, struct fb_doc *doc, const char *
 	snprintf(ranks, sizeof(ranks), "%d", cfg->devices);
 	snprintf(low, sizeof(low), "%llu", (unsigned long long)min);
 	snprintf(high, sizeof(high), "%llu", (unsigned long long)max);
-	snprintf(id, sizeof(id), "gpu.nccl.%s", dtype);
+	snprintf(id, sizeof(id), "%s.%s", cfg->on == 1 ? "cpu.local" : "gpu.nccl", dtype);
 	const char *const argv[] = {self, "coll", "all", "--backend",
 		cfg->on == 1 ? "local" : "nccl", "--comm", "local", "--ranks", ranks,
 		"--allow-one-rank", "-d", dtype, "-b", low, "-e", high, "-f", "8", "-n", "20", "-w",
@@ -201,7 +201,7 @@ static bool run_nccl(const struct gpu_cfg *cfg, struct fb_doc *doc, const char *
 		take_child(doc, &r, &e);
 	fb_proc_result_free(&r);
 	fb_progress_end();
-	return gpu_add_check(doc, id, "every operation right on every GPU",
+	return gpu_add_check(doc, id, "every operation right on every device",
 		"every byte as computed", "inputs whose reduction is exact in any order",
 		"fabricbench coll all --backend nccl", &e);
 }

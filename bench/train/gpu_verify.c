@@ -145,10 +145,11 @@ static int check_gemm(const struct gemm_place *p, enum gemm_dtype t, struct fb_e
 static unsigned check_device(const struct gpu_cfg *cfg, struct fb_doc *doc, int device)
 {
 	char id[64], size[32], what[128];
+	const char *prefix = cfg->on == 1 ? "cpu" : "gpu";
 	unsigned failed = 0;
 	struct fb_err e = {0};
 	fb_progress("device %d: memory", device);
-	snprintf(id, sizeof(id), "gpu.%d.memory", device);
+	snprintf(id, sizeof(id), "%s.%d.memory", prefix, device);
 	snprintf(what, sizeof(what), "%s came back unchanged",
 		fb_fmt_size(cfg->check_bytes, size, sizeof(size)));
 	(void)!check_memory(cfg->mem, device, cfg->check_bytes & ~(uint64_t)7, &e);
@@ -157,7 +158,7 @@ static unsigned check_device(const struct gpu_cfg *cfg, struct fb_doc *doc, int 
 		&e);
 
 	fb_err_clear(&e);
-	snprintf(id, sizeof(id), "gpu.%d.dmabuf", device);
+	snprintf(id, sizeof(id), "%s.%d.dmabuf", prefix, device);
 	(void)!check_dmabuf(cfg->mem, device, &e);
 	failed += gpu_add_check(doc, id, "a dma-buf of device memory was given",
 		"a dma-buf, so that RDMA can reach the memory",
@@ -168,7 +169,7 @@ static unsigned check_device(const struct gpu_cfg *cfg, struct fb_doc *doc, int 
 		fb_err_clear(&e);
 		fb_progress("device %d: %s matrix products", device,
 			gemm_dtype_name((enum gemm_dtype)t));
-		snprintf(id, sizeof(id), "gpu.%d.gemm.%s", device,
+		snprintf(id, sizeof(id), "%s.%d.gemm.%s", prefix, device,
 			gemm_dtype_name((enum gemm_dtype)t));
 		if (cfg->gemm)
 			(void)!check_gemm(&place, (enum gemm_dtype)t, &e);

@@ -65,8 +65,8 @@ if "$program" features --json | jq -e '.parts[] | select(.name == "plug-in dnnl"
 	ends gpu-check-on-cpu 0
 	holds gpu-check-complete "$work/cpu.json" '.run.outcome == "complete"'
 	holds gpu-check-checks "$work/cpu.json" \
-		'[.checks[] | select(.state == "pass") | .id] == ["gpu.0.memory", "gpu.0.gemm.f32", "gpu.0.gemm.bf16",
-		"gpu.nccl.float", "gpu.nccl.bfloat16"]'
+		'[.checks[] | select(.state == "pass") | .id] == ["cpu.0.memory", "cpu.0.gemm.f32", "cpu.0.gemm.bf16",
+		"cpu.local.float", "cpu.local.bfloat16"]'
 	holds gpu-check-measures "$work/cpu.json" \
 		'[.results[].metric] | unique | contains(["memory_bandwidth", "rate", "time"])'
 	holds gpu-check-no-bound-on-cpu "$work/cpu.json" '[.results[] | .bound // empty] | length == 0'
