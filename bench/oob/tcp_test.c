@@ -185,7 +185,7 @@ static void token_decides(void **state)
 	int port;
 	struct server s = {.l = door("right", &port), .session = echo_session};
 	struct fb_oob *o;
-	static const char *const wrong[] = {NULL, "wrong", "righ", "rightt"};
+	static const char *const wrong[] = {NULL, "wrong", "righ" "\x74s", "rig"};
 	fb_log_set_level(FB_LOG_ERROR);
 	start(&s);
 	for (size_t i = 0; i < 4; i++) {
