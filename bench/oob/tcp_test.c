@@ -183,9 +183,9 @@ static void token_decides(void **state)
 {
 	struct fb_err e = {0};
 	int port;
-	struct server s = {.l = door("right", &port), .session = echo_session};
+	struct server s = {.l = door("abcde", &port), .session = echo_session};
 	struct fb_oob *o;
-	static const char *const wrong[] = {NULL, "wrong", "righ" "\x74s", "rig"};
+	static const char *const wrong[] = {NULL, "wrong", "abcd", "abcdef"};
 	fb_log_set_level(FB_LOG_ERROR);
 	start(&s);
 	for (size_t i = 0; i < 4; i++) {
@@ -196,7 +196,7 @@ static void token_decides(void **state)
 		fb_err_clear(&e);
 	}
 	/* none of them ended the server's wait */
-	assert_int_equal(fb_oob_connect("127.0.0.1", port, "right", S(5), &o, &e), 0);
+	assert_int_equal(fb_oob_connect("127.0.0.1", port, "abcde", S(5), &o, &e), 0);
 	fb_oob_close(o);
 	pthread_join(s.thread, NULL);
 	assert_int_equal(s.accepted, 0);
