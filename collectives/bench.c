@@ -481,9 +481,10 @@ static int measure_pipelined(
 	const struct coll_ops *ops = s->ops;
 	int rc = barrier(s, e);
 	uint64_t first = fb_clock_ns(), begin = first;
+	const uint64_t depth = s->group > 0 ? s->group : 1;
 	size_t n = 0;
-	for (uint64_t i = 0; i < iters && rc == 0;) {
-		uint64_t group = iters - i < s->group ? iters - i : s->group;
+	for (uint64_t left = iters; left > 0 && rc == 0;) {
+		uint64_t group = left < depth ? left : depth;
 		for (uint64_t k = 0; k < group && rc == 0; k++)
 			rc = ops->start(s->comm, &s->call, e);
 		if (rc == 0)
@@ -493,7 +494,7 @@ static int measure_pipelined(
 		uint64_t end = fb_clock_ns();
 		sink->ns[n++] = (end - begin) / group;
 		begin = end;
-		i += group;
+		left -= group;
 	}
 	sink->n = n;
 	sink->elapsed_ns = begin - first;

@@ -6,6 +6,8 @@
 #include "collectives/local_priv.h"
 #include "collectives/pattern.h"
 
+/* T is a type: it cannot stand in parentheses. */
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define LOOP(T, EXPR)                          \
 	do {                                   \
 		T *a = acc;                    \
@@ -13,6 +15,7 @@
 		for (size_t i = 0; i < n; i++) \
 			a[i] = (T)(EXPR);      \
 	} while (0)
+// NOLINTEND(bugprone-macro-parentheses)
 
 /* Unsigned arithmetic for the wrap-around, where a signed overflow would be undefined. */
 #define KIND(T, U)                                                \

@@ -154,7 +154,8 @@ static void encode(enum coll_dtype t, int64_t v, unsigned char *out)
 	double d = (double)v;
 	uint16_t half = coll_float_to_half(f), bf16 = coll_float_to_bf16(f);
 	const void *const from[COLL_DTYPE_COUNT] = {&i8, &u8, &i32, &v, &f, &d, &half, &bf16};
-	memcpy(out, from[t], coll_dtype_size(t));
+	if ((unsigned)t < COLL_DTYPE_COUNT)
+		memcpy(out, from[t], coll_dtype_size(t));
 }
 
 static void load_table(struct coll_pattern *p, int rank)
@@ -183,6 +184,9 @@ int coll_pattern_init(struct coll_pattern *p, const struct coll_call *call, int 
 	uint64_t seed, struct fb_err *e)
 {
 	size_t elem = coll_dtype_size(call->dtype);
+	memset(p, 0, sizeof(*p));
+	if (elem == 0)
+		return fb_fail_usage(e, "data type %d is unknown", (int)call->dtype);
 	*p = (struct coll_pattern){.op = call->op,
 		.dtype = call->dtype,
 		.redop = call->redop,

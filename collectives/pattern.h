@@ -32,7 +32,8 @@ struct coll_pattern {
 		*reduced; /**< the reduction of all ranks' tables; NULL for copying operations */
 };
 
-/** Tables for one operation; costs ranks * 4093 hashes for a reduction. @return 0 or -ENOMEM */
+/** Tables for one operation; costs ranks * 4093 hashes for a reduction. @return 0, -ENOMEM, -EINVAL
+ * (unknown type) */
 int coll_pattern_init(struct coll_pattern *p, const struct coll_call *call, int ranks,
 	uint64_t seed, struct fb_err *e) FB_MUST_CHECK;
 void coll_pattern_free(struct coll_pattern *p);

@@ -18,7 +18,8 @@
 
 static size_t elem_size(const struct coll_state *s)
 {
-	return coll_dtype_size(s->call.dtype);
+	size_t n = coll_dtype_size(s->call.dtype);
+	return n > 0 ? n : 1;
 }
 
 static size_t at_most(size_t a, size_t b)

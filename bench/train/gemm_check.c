@@ -154,9 +154,11 @@ static int make_operands(const struct gemm_place *p, const struct gemm_shape *s,
 	for (int i = 0; i < 3; i++) {
 		o->bytes[i] = n[i] * gemm_dtype_size(t[i]);
 		o->host[i] = malloc(o->bytes[i]);
-		if (!o->host[i])
-			return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
+		if (!o->host[i]) {
+			fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
 				"no memory for a matrix of %zu bytes", o->bytes[i]);
+			return -ENOMEM;
+		}
 		gemm_fill(o->host[i], n[i], t[i], (uint64_t)i + SEED_A);
 		int rc = p->mem->alloc(p->device, o->bytes[i], &o->there[i], e);
 		if (rc == 0)

@@ -83,8 +83,10 @@ static int check_memory(const struct fb_mem_ops *m, int device, size_t bytes, st
 	void *a = NULL, *b = NULL;
 	uint64_t *want = malloc(CHUNK), *got = malloc(CHUNK);
 	int rc = 0;
-	if (!want || !got)
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the pattern");
+	if (!want || !got) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the pattern");
+		rc = -ENOMEM;
+	}
 	if (rc == 0)
 		rc = m->alloc(device, bytes, &a, e);
 	if (rc == 0)
