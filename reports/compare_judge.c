@@ -112,19 +112,19 @@ static void choose_gated(struct cmp *c, const struct cmp_rules *r)
 static double shifted_p(const struct cmp_metric *m, double factor, double *above)
 {
 	double *moved = malloc((m->base.n + 1) * sizeof(*moved));
+	*above = m->ratio.est - factor;
 	if (!moved)
 		return NAN;
 	for (size_t i = 0; i < m->base.n; i++)
 		moved[i] = m->base.v[i] * factor;
 	double p = rep_mwu_p(moved, m->base.n, m->cand.v, m->cand.n);
 	free(moved);
-	*above = m->ratio.est - factor;
 	return p;
 }
 
 static void measure(struct cmp_metric *m, const struct cmp_rules *r)
 {
-	double above;
+	double above = 0;
 	m->ratio = rep_hl_ratio(m->base.v, m->base.n, m->cand.v, m->cand.n, r->level);
 	m->p = rep_mwu_p(m->base.v, m->base.n, m->cand.v, m->cand.n);
 	double worse = m->lower ? 1 + m->floor : 1 - m->floor;

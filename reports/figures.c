@@ -16,6 +16,8 @@
 #include "bench/core/units.h"
 #include "reports/report_priv.h"
 
+#define TAIL_MIN_N 100 /* a tail shorter than its p90 is none */
+
 /* Cut to fit, never inside a UTF-8 character. */
 static void copy_text(char *to, size_t len, const char *from)
 {
@@ -163,17 +165,27 @@ static void value_text(const json_t *v, char *buf, size_t len)
 		buf[0] = '\0';
 }
 
-/* "qps 1", "send", "bidirectional": a word speaks for itself, a number needs its name, and a flag
- * that is off says nothing. */
+/* Keys whose values everyone of the field knows without the key. */
+static bool speaks_for_itself(const char *key)
+{
+	static const char *const keys[] = {"op", "transport", "completion", "wait", "dtype",
+		"redop", "backend", "memory", "placement", "mode"};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "qps 1", "send", "bidirectional": a flag that is off says nothing. */
 static void factor_text(const char *key, const json_t *v, char *buf, size_t len)
 {
 	char text[120], name[40];
 	spaced(key, name, sizeof(name));
 	value_text(v, text, sizeof(text));
 	if (json_is_boolean(v))
-		snprintf(buf, len, "%s", json_is_true(v) ? name : "");
-	else if (json_is_string(v) || !text[0])
-		snprintf(buf, len, "%s", text);
+		copy_text(buf, len, json_is_true(v) ? name : "");
+	else if (!text[0] || speaks_for_itself(key))
+		copy_text(buf, len, text);
 	else
 		snprintf(buf, len, "%s %s", name, text);
 }
@@ -193,6 +205,44 @@ static bool is_factor(const char *key, const json_t *v)
 		if (strcmp(key, sizes[i]) == 0)
 			return false;
 	return !json_is_object(v) && !json_is_array(v);
+}
+
+/* Equal but for `but` and what is a size? */
+static bool alike(const json_t *a, const json_t *b, const char *but)
+{
+	const char *key;
+	json_t *v;
+	json_object_foreach ((json_t *)a, key, v)
+		if (strcmp(key, but) != 0 && is_factor(key, v) &&
+			!json_equal(v, json_object_get(b, key)))
+			return false;
+	return json_object_size(a) == json_object_size(b);
+}
+
+/*
+ * Does this number or flag follow from the size (inline data up to 220 bytes, say)? Then it differs
+ * between sizes of one sweep, and never at one size: it names no series.
+ */
+static bool follows_size(
+	const json_t *results, size_t figure, const size_t *belongs, const char *key)
+{
+	bool found = false;
+	for (size_t i = 0; i < json_array_size(results); i++) {
+		const json_t *a = json_object_get(json_array_get(results, i), "params");
+		if (belongs[i] != figure || json_is_string(json_object_get(a, key)))
+			continue;
+		for (size_t k = 0; k < i; k++) {
+			const json_t *b = json_object_get(json_array_get(results, k), "params");
+			if (belongs[k] != figure ||
+				json_equal(json_object_get(a, key), json_object_get(b, key)) ||
+				!alike(a, b, key))
+				continue;
+			if (json_equal(json_object_get(a, "size"), json_object_get(b, "size")))
+				return false;
+			found = true;
+		}
+	}
+	return found;
 }
 
 /*
@@ -227,6 +277,10 @@ static json_t *varying_params(
 	json_object_foreach (first, key, v) {
 		char text[160];
 		factor_text(key, v, text, sizeof(text));
+		if (json_object_get(varies, key) && follows_size(results, figure, belongs, key)) {
+			json_object_del(varies, key);
+			snprintf(text, sizeof(text), "%.60s by size", key);
+		}
 		if (!json_object_get(varies, key))
 			join(f->factors, sizeof(f->factors), text);
 	}
@@ -362,7 +416,7 @@ static int add_curve(
 {
 	char label[160] = "";
 	const struct rep_row *row = s->n > 0 ? &s->rows[0] : NULL;
-	if (!row || !row->hist || row->size != t->at_size)
+	if (!row || !row->hist || row->hist->n < TAIL_MIN_N || row->size != t->at_size)
 		return 0;
 	join(label, sizeof(label), from->op);
 	if (strcmp(s->label, from->op) != 0)
@@ -513,138 +567,4 @@ void rep_figures_free(struct rep_figures *all)
 		free_series(&all->v[i]);
 	free(all->v);
 	memset(all, 0, sizeof(*all));
-}
-
-/* ---- values as drawn ------------------------------------------------------------------------- */
-
-static bool is_rdma(const struct rep_figure *f)
-{
-	return strcmp(f->section, "RDMA") == 0;
-}
-
-double rep_scale(const struct rep_figure *f)
-{
-	if (strcmp(f->unit, "ns") == 0)
-		return 1e-3;
-	if (strcmp(f->unit, "bytes/s") == 0)
-		return is_rdma(f) ? 8e-9 : 1e-9;
-	return 1e-6;
-}
-
-const char *rep_unit(const struct rep_figure *f)
-{
-	if (strcmp(f->unit, "ns") == 0)
-		return "us";
-	if (strcmp(f->unit, "bytes/s") == 0)
-		return is_rdma(f) ? "Gb/s" : "GB/s";
-	return "million/s";
-}
-
-const char *rep_axis(const struct rep_figure *f)
-{
-	if (strcmp(f->unit, "ns") == 0)
-		return is_rdma(f) ? "Latency [us]" : "Time [us]";
-	if (strcmp(f->unit, "bytes/s") == 0 && is_rdma(f))
-		return "Goodput [Gb/s]";
-	if (strcmp(f->unit, "bytes/s") == 0)
-		return strcmp(f->metric, "busbw") == 0 ? "Bus bandwidth [GB/s]" : "Rate [GB/s]";
-	return strstr(f->metric, "message") ? "Messages [million/s]" : "Rate [million/s]";
-}
-
-double rep_row_value(const struct rep_figure *f, const struct rep_row *r)
-{
-	double ns;
-	if (r->hist)
-		return fb_hist_quantile(r->hist, 0.5, &ns) == 0 ? ns * rep_scale(f) : NAN;
-	if (r->n == 0)
-		return NAN;
-	double *v = malloc(r->n * sizeof(*v));
-	if (!v)
-		return NAN;
-	size_t n = 0;
-	for (size_t i = 0; i < r->n; i++)
-		if (isfinite(r->values[i]))
-			v[n++] = r->values[i];
-	fb_sort(v, n);
-	double m = fb_median_sorted(v, n) * rep_scale(f);
-	free(v);
-	return m;
-}
-
-void rep_row_range(const struct rep_figure *f, const struct rep_row *r, double *lo, double *hi)
-{
-	*lo = *hi = rep_row_value(f, r);
-	if (r->hist) {
-		double a, b;
-		if (fb_hist_quantile(r->hist, 0.05, &a) == 0 &&
-			fb_hist_quantile(r->hist, 0.99, &b) == 0) {
-			*lo = a * rep_scale(f);
-			*hi = b * rep_scale(f);
-		}
-		return;
-	}
-	for (size_t i = 0; i < r->n; i++) {
-		double v = r->values[i] * rep_scale(f);
-		if (v < *lo)
-			*lo = v;
-		if (v > *hi)
-			*hi = v;
-	}
-}
-
-const char *rep_count(uint64_t n, char *buf, size_t len)
-{
-	char digits[24];
-	int k = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
-	size_t at = 0;
-	for (int i = 0; i < k && at + 2 < len; i++) {
-		if (i > 0 && (k - i) % 3 == 0)
-			buf[at++] = ',';
-		buf[at++] = digits[i];
-	}
-	buf[at] = '\0';
-	return buf;
-}
-
-double rep_row_percentile(const struct rep_figure *f, const struct rep_row *r, double q)
-{
-	double ns;
-	return r->hist && fb_hist_percentile(r->hist, q, &ns) == 0 ? ns * rep_scale(f) : NAN;
-}
-
-const char *rep_num(double v, char *buf, size_t len)
-{
-	if (!isfinite(v)) {
-		snprintf(buf, len, "-");
-		return buf;
-	}
-	int digits = fabs(v) > 0 ? 2 - (int)floor(log10(fabs(v))) : 0;
-	snprintf(buf, len, "%.*f", digits < 0 ? 0 : digits > 9 ? 9 : digits, v);
-	return buf;
-}
-
-const char *rep_where_text(const char *where)
-{
-	static const struct {
-		const char *where, *text;
-	} map[] = {
-		{"hardware", "on hardware"},
-		{"lab", "in the lab: emulated guests with Soft-RoCE on this machine; ratios mean something, absolute figures do not"},
-		{"cpu", "on this machine's CPU and memory: no fabric hardware took part"},
-		{"predicted", "predicted, not measured"},
-		{"imported", "imported from another tool's output"},
-	};
-	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
-		if (strcmp(map[i].where, where) == 0)
-			return map[i].text;
-	return "on more than one kind of place: see the table";
-}
-
-const char *rep_measured(const struct rep_figure *f, char *buf, size_t len)
-{
-	bool measured = strcmp(f->where, "predicted") != 0 && strcmp(f->where, "imported") != 0;
-	snprintf(buf, len, "%s%s%s", measured ? "Measured " : "Figures ",
-		f->loopback ? "over loopback (no link was crossed), " : "",
-		rep_where_text(f->where));
-	return buf;
 }

@@ -125,15 +125,16 @@ static void size_cell(struct fb_strbuf *b, uint64_t size)
 	rep_tag(b, "td", "n", "%s", fb_fmt_size(size, text, sizeof(text)));
 }
 
+/* The band is drawn from the samples there are; a percentile is printed only when they support it.
+ */
 static void band_row(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_row *r)
 {
-	double lo, hi, k = rep_scale(f);
+	double k = rep_scale(f);
 	bool times = r->hist && r->hist->n > 0;
-	rep_row_range(f, r, &lo, &hi);
 	cell(b, times ? (double)r->hist->min * k : NAN);
-	cell(b, lo);
+	cell(b, rep_row_percentile(f, r, 0.05));
 	cell(b, rep_row_value(f, r));
-	cell(b, hi);
+	cell(b, rep_row_percentile(f, r, 0.99));
 	cell(b, rep_row_percentile(f, r, 0.999));
 	cell(b, times ? (double)r->hist->max * k : NAN);
 	end_cells(b, r);

@@ -124,6 +124,9 @@ void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f)
 	columns(b, f);
 	if (f->kind != REP_TAIL)
 		fb_strbuf_add(b, "# validity: 0 valid, 1 suspect, 2 invalid; NaN: not known\n");
+	if (f->kind == REP_BAND)
+		fb_strbuf_add(b,
+			"# p5 and p99 are the band's edges: of few samples they are their extremes\n");
 	for (size_t i = 0; i < f->n; i++) {
 		const struct rep_series *s = &f->series[i];
 		char name[40];
@@ -274,26 +277,38 @@ static void log_axis(struct fb_strbuf *b, char axis, double lo, double hi)
 	/* A hair wider than the labels: gnuplot's rounding drops a tic that lies on the edge. */
 	fb_strbuf_printf(b, "set logscale %c 10\nset %crange [%.6g:%.6g]\nset %ctics (", axis, axis,
 		lo * 0.9995, hi * 1.0005, axis);
-	for (double decade = pow(10, floor(log10(lo) + 1e-9)); decade <= hi * 1.0001;
-		decade *= 10) {
-		for (int i = 0; i < 3; i++) {
-			double v = decade * steps[i];
-			if (v < lo * 0.999 || v > hi * 1.001)
-				continue;
-			bool label = i == 0 || fine;
-			if (label)
-				fb_strbuf_printf(b, "%s'%.10g' %.10g", sep, v, v);
-			else
-				fb_strbuf_printf(b, "%s'' %.10g 1", sep, v);
-			sep = ", ";
-		}
+	int from = (int)floor(log10(lo) + 1e-9), to = (int)floor(log10(hi) + 1e-9);
+	for (int i = 3 * from; i < 3 * (to + 1); i++) {
+		int decade = i >= 0 ? i / 3 : -((2 - i) / 3);
+		double v = pow(10, decade) * steps[i - 3 * decade];
+		if (v < lo * 0.999 || v > hi * 1.001)
+			continue;
+		if (i == 3 * decade || fine)
+			fb_strbuf_printf(b, "%s'%.*f' %.10g", sep, decade < 0 ? -decade : 0, v, v);
+		else
+			fb_strbuf_printf(b, "%s'' %.10g 1", sep, v);
+		sep = ", ";
 	}
 	fb_strbuf_add(b, ")\n");
+}
+
+/* How many entries of the key fit side by side: 7 pixels a letter in 12 pt, and the sample. */
+static size_t key_columns(const struct rep_figure *f)
+{
+	size_t longest = strlen("suspect or invalid"), cols;
+	for (size_t i = 0; i < f->n; i++) {
+		size_t n = strlen(f->series[i].label) +
+			   (f->kind == REP_BAND && f->n > 1 ? strlen("median, ") : 0);
+		longest = n > longest ? n : longest;
+	}
+	cols = 560 / (7 * longest + 48);
+	return cols < 1 ? 1 : cols > 3 ? 3 : cols;
 }
 
 /* keys: how many entries the key will have; it stands between title and plot. */
 static void preamble(struct fb_strbuf *b, const struct rep_figure *f, size_t keys)
 {
+	size_t cols = key_columns(f), rows = (keys + cols - 1) / cols;
 	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\n", f->id);
 	fb_strbuf_add(b, "set encoding utf8\nset colorsequence podo\n");
 	fb_strbuf_add(b,
@@ -301,11 +316,12 @@ static void preamble(struct fb_strbuf *b, const struct rep_figure *f, size_t key
 	fb_strbuf_printf(b, "set output '%s.svg'\nset datafile separator \"\\t\"\n", f->id);
 	fb_strbuf_add(b,
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
-		"set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1\n"
-		"set key at graph 0, screen 0.915 left top horizontal maxcols 3 Left reverse samplen 2 noautotitle\n");
+		"set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1\n");
+	fb_strbuf_printf(b,
+		"set key at graph 0, screen 0.915 left top horizontal maxcols %zu Left reverse samplen 2 noautotitle\n",
+		cols);
 	/* A title of its own would stand below the key. */
-	fb_strbuf_printf(
-		b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)((keys + 2) / 3));
+	fb_strbuf_printf(b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)rows);
 	quoted(b, f->title);
 	fb_strbuf_add(b, " at screen 0.5,0.955 center font 'DejaVu Sans,14'\nset ylabel ");
 	quoted(b, f->kind == REP_TAIL ? "Share of samples above" : rep_axis(f));

@@ -83,9 +83,9 @@ static double enumerate(const double *rank, size_t n, size_t na, double seen)
 		total++;
 		/* The next larger number with as many bits (Gosper). */
 		unsigned long low = mask & -mask, up = mask + low;
-		mask = up | ((mask ^ up) / low >> 2);
+		mask = up | ((mask ^ up) / (low ? low : 1) >> 2);
 	}
-	return (double)hits / (double)total;
+	return total > 0 ? (double)hits / (double)total : 1;
 }
 
 static double exact_p(size_t na, size_t nb, double u)

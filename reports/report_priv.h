@@ -70,6 +70,8 @@ struct rep_figures {
 /* figures.c */
 int rep_figures_build(const json_t *doc, struct rep_figures *f, struct fb_err *e) FB_MUST_CHECK;
 void rep_figures_free(struct rep_figures *f);
+
+/* figure_values.c */
 /* Value of a row as drawn, in the unit of rep_axis(): median time in us, rate in Gb/s or GB/s. NAN:
  * none. */
 double rep_row_value(const struct rep_figure *f, const struct rep_row *r);

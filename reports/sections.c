@@ -110,6 +110,13 @@ void rep_html_parts(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- system ---------------------------------------------------------------------------------- */
 
+static bool is_empty(const json_t *v)
+{
+	return json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0) ||
+	       (json_is_array(v) && json_array_size(v) == 0) ||
+	       (json_is_object(v) && json_object_size(v) == 0);
+}
+
 /* Any flat JSON value as text: strings as they are, lists by commas, objects as "key value". */
 static void flat(struct fb_strbuf *b, const json_t *v)
 {
@@ -132,6 +139,8 @@ static void flat(struct fb_strbuf *b, const json_t *v)
 		}
 	} else if (json_is_object(v)) {
 		json_object_foreach ((json_t *)v, key, x) {
+			if (is_empty(x))
+				continue;
 			fb_strbuf_printf(b, "%s%s ", sep, key);
 			flat(b, x);
 			sep = ", ";
