@@ -461,10 +461,11 @@ static int measure_isolated(
 			return rc;
 		uint64_t begin = fb_clock_ns();
 		rc = ops->start(s->comm, &s->call, e);
-		if (rc == 0)
+		if (rc == 0) {
 			rc = ops->wait(s->comm, begin + SLICE_NS, e);
-		if (rc != 0)
-			rc = wait_on(s, rc, e);
+			if (rc != 0)
+				rc = wait_on(s, rc, e);
+		}
 		uint64_t end = fb_clock_ns();
 		if (rc != 0)
 			return rc;
@@ -487,10 +488,11 @@ static int measure_pipelined(
 		uint64_t group = left < depth ? left : depth;
 		for (uint64_t k = 0; k < group && rc == 0; k++)
 			rc = ops->start(s->comm, &s->call, e);
-		if (rc == 0)
+		if (rc == 0) {
 			rc = ops->wait(s->comm, begin + SLICE_NS, e);
-		if (rc != 0)
-			rc = wait_on(s, rc, e);
+			if (rc != 0)
+				rc = wait_on(s, rc, e);
+		}
 		uint64_t end = fb_clock_ns();
 		sink->ns[n++] = (end - begin) / group;
 		begin = end;
