@@ -446,8 +446,9 @@ static int barrier(struct coll_state *s, struct fb_err *e)
 		.send = s->barrier,
 		.recv = (int32_t *)s->barrier + 1};
 	int rc = s->ops->start(s->comm, &call, e);
-	if (rc == 0)
-		rc = s->ops->wait(s->comm, fb_deadline_in(SLICE_NS), e);
+	if (rc != 0)
+		return rc;
+	rc = s->ops->wait(s->comm, fb_deadline_in(SLICE_NS), e);
 	return rc == 0 ? 0 : wait_on(s, rc, e);
 }
 

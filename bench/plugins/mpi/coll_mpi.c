@@ -191,6 +191,8 @@ static int too_many(const struct coll_call *k, struct fb_err *e)
 
 static int start(struct coll_comm *c, const struct coll_call *k, struct fb_err *e)
 {
+	if (!supports(k->op, k->dtype, k->redop))
+		return fb_fail(e, FB_EXIT_USAGE, EINVAL, "unknown operation %d", (int)k->op);
 	if (k->count > INT_MAX)
 		return too_many(k, e);
 	int n = (int)k->count, rc = MPI_ERR_ARG;

@@ -418,6 +418,8 @@ static int start(struct coll_comm *c, const struct coll_call *k, struct fb_err *
 {
 	static const char *const names[COLL_OP_COUNT] = {"ncclAllReduce", "ncclAllGather",
 		"ncclReduceScatter", "ncclBroadcast", "alltoall by ncclSend and ncclRecv"};
+	if (!supports(k->op, k->dtype, k->redop))
+		return fb_fail(e, FB_EXIT_USAGE, EINVAL, "unknown operation %d", (int)k->op);
 	ncclDataType_t t = types[k->dtype];
 	ncclRedOp_t op = redops[k->redop];
 	ncclResult_t rc = ncclInvalidArgument;
