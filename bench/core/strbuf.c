@@ -87,7 +87,7 @@ char *fb_strbuf_take(struct fb_strbuf *b)
 {
 	if (!b->failed && !b->s)
 		reserve(b, 0);
-	if (b->failed) {
+	if (b->failed || !b->s) {
 		fb_strbuf_free(b);
 		return NULL;
 	}
