@@ -119,19 +119,38 @@ static void read_driver(struct verbs_dev *d)
 	d->software = !strcmp(d->driver, "rxe") || !strcmp(d->driver, "siw");
 }
 
+/* NUMA node of a class device, or of the nearest parent that has one: a virtio NIC leaves it to its
+ * PCI function. */
+static int node_of(const char *class_path)
+{
+	char path[512], *slash;
+	int64_t node;
+
+	if (fb_sysroot_realpath(&live, class_path, path, sizeof path) != 0)
+		return -1;
+	do {
+		if (fb_sysroot_read_i64(&live, &node, "%s/numa_node", path) == 0)
+			return node < 0 ? -1 : (int)node;
+		slash = strrchr(path, '/');
+		if (slash)
+			*slash = '\0';
+	} while (slash && slash > path);
+	return -1;
+}
+
 static void read_place(struct verbs_dev *d)
 {
-	int64_t node = -1;
-	char name[IF_NAMESIZE];
+	char path[128], name[IF_NAMESIZE];
 
 	if (d->gid.ifindex && if_indextoname(d->gid.ifindex, name))
 		snprintf(d->netdev, sizeof d->netdev, "%s", name);
-	if (fb_sysroot_read_i64(
-		    &live, &node, "/sys/class/infiniband/%s/device/numa_node", d->name) &&
-		d->netdev[0] &&
-		fb_sysroot_read_i64(&live, &node, "/sys/class/net/%s/device/numa_node", d->netdev))
-		node = -1;
-	d->numa_node = node < 0 ? -1 : (int)node;
+	snprintf(path, sizeof path, "/sys/class/infiniband/%s/device", d->name);
+	d->numa_node = node_of(path);
+	if (d->numa_node < 0 && d->netdev[0]) {
+		/* A software device has no function of its own: its netdev's counts. */
+		snprintf(path, sizeof path, "/sys/class/net/%s/device", d->netdev);
+		d->numa_node = node_of(path);
+	}
 	if (fb_sysroot_readf(&live, d->line_rate_s, sizeof d->line_rate_s,
 		    "/sys/class/infiniband/%s/ports/%u/rate", d->name, d->port) < 0)
 		d->line_rate_s[0] = '\0';
@@ -379,7 +398,6 @@ void verbs_node_close(struct verbs_node *n)
 json_t *verbs_dev_facts(const struct verbs_dev *d)
 {
 	json_t *j = json_object();
-	char gid[INET6_ADDRSTRLEN];
 
 	if (!j)
 		return NULL;
@@ -392,7 +410,6 @@ json_t *verbs_dev_facts(const struct verbs_dev *d)
 	fb_json_set_int(j, "gid_index", d->gid.index);
 	fb_json_set_str(j, "gid_type", verbs_gid_type_names[d->gid.type]);
 	fb_json_set_str(j, "gid_family", verbs_gid_family_names[d->gid.family]);
-	fb_json_set_str(j, "gid", verbs_gid_str(&d->gid.raw, gid, sizeof gid));
 	fb_json_set_int(j, "active_mtu", verbs_mtu_bytes(d->port_attr.active_mtu));
 	if (d->netdev[0])
 		fb_json_set_str(j, "netdev", d->netdev);

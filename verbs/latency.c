@@ -13,8 +13,8 @@
 
 /**
  * Messages before each batch that nobody counts: between batches the threads sleep on the control
- * channel, and caches, power states and the scheduler's favour for whoever has just slept are no part
- * of a fabric's latency. Both ends add them.
+ * channel, and caches, power states and the scheduler's favour for whoever has just slept are no
+ * part of a fabric's latency. Both ends add them.
  */
 #define LEAD 4
 

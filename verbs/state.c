@@ -261,6 +261,45 @@ void verbs_state_judge(struct verbs_state *s, struct fb_validity *v)
 	}
 }
 
+/* Names of hosts and addresses stand in system.hosts[] alone. */
+static json_t *peer_facts(const struct verbs_end *x)
+{
+	json_t *j = json_object();
+
+	fb_json_set_str(j, "device", x->device);
+	fb_json_set_int(j, "port", x->port);
+	fb_json_set_str(j, "driver", x->driver);
+	fb_json_set_str(j, "fw", x->fw);
+	fb_json_set_str(j, "link_layer",
+		x->link_layer == IBV_LINK_LAYER_INFINIBAND ? "InfiniBand" : "Ethernet");
+	fb_json_set_int(j, "gid_index", x->gid_index);
+	fb_json_set_str(j, "gid_type", verbs_gid_type_names[x->gid_type]);
+	fb_json_set_str(j, "gid_family", verbs_gid_family_names[x->gid_family]);
+	fb_json_set_int(j, "active_mtu", x->mtu);
+	return j;
+}
+
+static void add_placement(const struct verbs_state *s, const struct verbs_rail *r, json_t *j)
+{
+	char text[160];
+
+	if (r->mem_node >= 0)
+		fb_json_set_int(j, "memory_node", r->mem_node);
+	if (s->thread_node >= 0)
+		fb_json_set_int(j, "thread_node", s->thread_node);
+	if (s->job->p.numa == VERBS_NUMA_OFF)
+		snprintf(text, sizeof text, "left to the system (--numa off)");
+	else if (s->job->p.numa == VERBS_NUMA_AUTO && r->dev->numa_node < 0)
+		snprintf(text, sizeof text, "left to the system: the NIC's NUMA node is not known");
+	else if (r->mem_node >= 0 && s->thread_node >= 0)
+		snprintf(text, sizeof text, "thread and buffers on NUMA node %d", r->mem_node);
+	else
+		snprintf(text, sizeof text, "thread %s, buffers %s: the system refused the rest",
+			s->thread_node >= 0 ? "bound" : "not bound",
+			r->mem_node >= 0 ? "placed" : "not placed");
+	fb_json_set_str(j, "placement", text);
+}
+
 json_t *verbs_state_facts(void *st, const struct fb_point *p)
 {
 	struct verbs_state *s = st;
@@ -277,20 +316,13 @@ json_t *verbs_state_facts(void *st, const struct fb_point *p)
 		j, "definition", s->job->p.bench == VERBS_LATENCY ? op->latency : op->bandwidth);
 	for (unsigned i = first; i < first + count; i++) {
 		struct verbs_rail *r = &s->rail[i];
-		json_t *one = verbs_dev_facts(r->dev), *peer = verbs_end_to_json(&r->remote);
-		static const char *const internal[] = {
-			"addr", "length", "credit_addr", "rkey", "nqp"};
-		for (unsigned k = 0; k < sizeof internal / sizeof internal[0]; k++)
-			json_object_del(peer, internal[k]);
+		json_t *one = verbs_dev_facts(r->dev);
 		fb_json_set_int(one, "path_mtu", r->path_mtu);
 		fb_json_set_int(one, "qp_timeout", r->qp_timeout);
 		fb_json_set_int(one, "retry", r->retry);
 		fb_json_set_int(one, "rnr_retry", r->rnr_retry);
-		if (r->mem_node >= 0)
-			fb_json_set_int(one, "memory_node", r->mem_node);
-		if (s->thread_node >= 0)
-			fb_json_set_int(one, "thread_node", s->thread_node);
-		json_object_set_new(one, "peer", peer);
+		add_placement(s, r, one);
+		json_object_set_new(one, "peer", peer_facts(&r->remote));
 		json_array_append_new(rails, one);
 	}
 	json_object_set_new(j, "rails", rails);
