@@ -207,8 +207,14 @@ static bool is_factor(const char *key, const json_t *v)
 	return !json_is_object(v) && !json_is_array(v);
 }
 
-/* Equal but for `but` and what is a size? */
-static bool alike(const json_t *a, const json_t *b, const char *but)
+/* Absent is the same as absent (for json_equal it is not). */
+static bool same(const json_t *a, const json_t *b)
+{
+	return a == b || json_equal(a, b);
+}
+
+/* Has b every factor of a, with the same value, `but` left aside? */
+static bool within(const json_t *a, const json_t *b, const char *but)
 {
 	const char *key;
 	json_t *v;
@@ -216,30 +222,31 @@ static bool alike(const json_t *a, const json_t *b, const char *but)
 		if (strcmp(key, but) != 0 && is_factor(key, v) &&
 			!json_equal(v, json_object_get(b, key)))
 			return false;
-	return json_object_size(a) == json_object_size(b);
+	return true;
 }
 
 /*
- * Does this number or flag follow from the size (inline data up to 220 bytes, say)? Then it differs
- * between sizes of one sweep, and never at one size: it names no series.
+ * Pairs of a figure's results that differ in one parameter only. If some of them are of one size,
+ * the parameter makes a series. If all are of different sizes, it follows from the size (inline
+ * data up to 220 bytes, say). If there are none, something else goes with it.
  */
-static bool follows_size(
+enum effect { ALONE_NEVER, BY_SIZE, BY_ITSELF };
+
+static enum effect effect_of(
 	const json_t *results, size_t figure, const size_t *belongs, const char *key)
 {
-	bool found = false;
+	enum effect found = ALONE_NEVER;
 	for (size_t i = 0; i < json_array_size(results); i++) {
 		const json_t *a = json_object_get(json_array_get(results, i), "params");
-		if (belongs[i] != figure || json_is_string(json_object_get(a, key)))
-			continue;
-		for (size_t k = 0; k < i; k++) {
+		for (size_t k = 0; k < i && belongs[i] == figure; k++) {
 			const json_t *b = json_object_get(json_array_get(results, k), "params");
 			if (belongs[k] != figure ||
-				json_equal(json_object_get(a, key), json_object_get(b, key)) ||
-				!alike(a, b, key))
+				same(json_object_get(a, key), json_object_get(b, key)) ||
+				!within(a, b, key) || !within(b, a, key))
 				continue;
 			if (json_equal(json_object_get(a, "size"), json_object_get(b, "size")))
-				return false;
-			found = true;
+				return BY_ITSELF;
+			found = BY_SIZE;
 		}
 	}
 	return found;
@@ -247,12 +254,15 @@ static bool follows_size(
 
 /*
  * Which parameters differ among the results of a figure? Those name its series; the others hold for
- * all and stand below the figure. A parameter that only some results have differs too.
+ * all that have them, and stand below the figure. Words always tell series apart (operations may be
+ * measured at different sizes); numbers and flags do unless they follow from the size; and what
+ * only some results have (an all_gather knows no reduction) only if nothing else goes with it.
  */
 static json_t *varying_params(
 	const json_t *results, struct rep_figure *f, size_t figure, const size_t *belongs)
 {
-	json_t *first = json_object(), *varies = json_object(), *params, *v;
+	json_t *first = json_object(), *varies = json_object(), *partial = json_object();
+	json_t *params, *v;
 	const json_t *r;
 	const char *key;
 	size_t i, n = 0;
@@ -264,20 +274,28 @@ static json_t *varying_params(
 			json_t *seen = json_object_get(first, key);
 			if (!is_factor(key, v))
 				continue;
-			if (seen ? !json_equal(seen, v) : n > 0)
-				json_object_set_new(varies, key, json_true());
 			if (!seen)
 				json_object_set(first, key, v);
+			else if (!json_equal(seen, v))
+				json_object_set_new(varies, key, json_true());
+			if (!seen && n > 0)
+				json_object_set_new(partial, key, json_true());
 		}
 		json_object_foreach (first, key, v)
 			if (!json_object_get(params, key))
-				json_object_set_new(varies, key, json_true());
+				json_object_set_new(partial, key, json_true());
 		n++;
 	}
 	json_object_foreach (first, key, v) {
 		char text[160];
 		factor_text(key, v, text, sizeof(text));
-		if (json_object_get(varies, key) && follows_size(results, figure, belongs, key)) {
+		bool differs = json_object_get(varies, key) != NULL;
+		enum effect e = differs || json_object_get(partial, key)
+					? effect_of(results, figure, belongs, key)
+					: ALONE_NEVER;
+		if (e == BY_ITSELF)
+			json_object_set_new(varies, key, json_true());
+		else if (e == BY_SIZE && differs && !json_is_string(v)) {
 			json_object_del(varies, key);
 			snprintf(text, sizeof(text), "%.60s by size", key);
 		}
@@ -285,6 +303,7 @@ static json_t *varying_params(
 			join(f->factors, sizeof(f->factors), text);
 	}
 	json_decref(first);
+	json_decref(partial);
 	return varies;
 }
 

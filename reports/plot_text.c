@@ -292,23 +292,26 @@ static void log_axis(struct fb_strbuf *b, char axis, double lo, double hi)
 	fb_strbuf_add(b, ")\n");
 }
 
-/* How many entries of the key fit side by side: 7 pixels a letter in 12 pt, and the sample. */
-static size_t key_columns(const struct rep_figure *f)
+/* How many entries of the key fit side by side: 8 pixels a letter in 12 pt, and the sample. */
+static size_t key_columns(const struct rep_figure *f, const struct span *s)
 {
-	size_t longest = strlen("suspect or invalid"), cols;
+	size_t longest = s->doubt ? strlen("suspect or invalid") : strlen("p5 to p99"), cols;
 	for (size_t i = 0; i < f->n; i++) {
 		size_t n = strlen(f->series[i].label) +
 			   (f->kind == REP_BAND && f->n > 1 ? strlen("median, ") : 0);
+		if (f->kind == REP_BAND && f->n == 1)
+			n = strlen("median");
 		longest = n > longest ? n : longest;
 	}
-	cols = 560 / (7 * longest + 48);
+	cols = 560 / (8 * longest + 48);
 	return cols < 1 ? 1 : cols > 3 ? 3 : cols;
 }
 
-/* keys: how many entries the key will have; it stands between title and plot. */
-static void preamble(struct fb_strbuf *b, const struct rep_figure *f, size_t keys)
+/* The key stands between title and plot, in as many rows as its entries need. */
+static void preamble(struct fb_strbuf *b, const struct rep_figure *f, const struct span *s)
 {
-	size_t cols = key_columns(f), rows = (keys + cols - 1) / cols;
+	size_t keys = f->n + (f->kind == REP_BAND) + s->bound + s->doubt;
+	size_t cols = key_columns(f, s), rows = (keys + cols - 1) / cols;
 	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\n", f->id);
 	fb_strbuf_add(b, "set encoding utf8\nset colorsequence podo\n");
 	fb_strbuf_add(b,
@@ -469,7 +472,7 @@ static void tail_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f)
 {
 	struct span s = span_of(f);
-	preamble(b, f, f->n + (f->kind == REP_BAND) + s.bound + s.doubt);
+	preamble(b, f, &s);
 	if (f->kind == REP_TAIL)
 		tail_plot(b, f, &s);
 	else if (f->kind == REP_BAND)

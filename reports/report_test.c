@@ -104,6 +104,38 @@ static void figures_of_a_document(void **state)
 	json_decref(doc);
 }
 
+/* What follows from the size makes no series; what only one operation knows makes none either; a
+ * number that differs at one size does. */
+static void factors_that_make_series(void **state)
+{
+	struct rep_figures f;
+	json_t *doc = small(), *r;
+	size_t i;
+	json_array_foreach (json_object_get(doc, "results"), i, r) {
+		json_t *params = json_object_get(r, "params");
+		bool coll = strcmp(fb_json_str(r, "metric", ""), "busbw") == 0;
+		json_object_set_new(
+			params, "inline", json_boolean(fb_json_int(params, "size", 0) < 100));
+		if (coll && strcmp(fb_json_str(params, "backend", ""), "mpi") == 0)
+			json_object_set_new(params, "redop", json_string("sum"));
+		if (strcmp(fb_json_str(r, "metric", ""), "bandwidth") == 0)
+			json_object_set_new(
+				params, "qps", json_integer(fb_json_int(r, "launch", 0)));
+	}
+	build(doc, &f);
+	const struct rep_figure *send = find(&f, "verbs-latency-latency-send");
+	assert_int_equal(send->n, 1);
+	assert_string_equal(send->factors, "send, rc, poll, mtu 1024, inline by size");
+	const struct rep_figure *busbw = find(&f, "coll-busbw");
+	assert_int_equal(busbw->n, 2);
+	assert_string_equal(busbw->series[0].label, "mpi");
+	const struct rep_figure *bw = find(&f, "verbs-bandwidth-bandwidth");
+	assert_int_equal(bw->n, 2);
+	assert_string_equal(bw->series[1].label, "qps 2");
+	rep_figures_free(&f);
+	json_decref(doc);
+}
+
 static void rows_as_drawn(void **state)
 {
 	struct rep_figures f;
@@ -491,6 +523,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_of_a_document),
+		cmocka_unit_test(factors_that_make_series),
 		cmocka_unit_test(rows_as_drawn),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(size_tics),

@@ -7,8 +7,8 @@ set datafile separator "\t"
 set border 3 lc rgb '#888888'
 set tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'
 set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1
-set key at graph 0, screen 0.915 left top horizontal maxcols 3 Left reverse samplen 2 noautotitle
-set tmargin 4.0
+set key at graph 0, screen 0.915 left top horizontal maxcols 2 Left reverse samplen 2 noautotitle
+set tmargin 5.2
 set label 2 'RDMA bandwidth against message size' at screen 0.5,0.955 center font 'DejaVu Sans,14'
 set ylabel 'Goodput [Gb/s]'
 set xlabel 'Message size'
