@@ -21,9 +21,9 @@
 /* Cut to fit, never inside a UTF-8 character. */
 static void copy_text(char *to, size_t len, const char *from)
 {
-	size_t n = strlen(from);
-	if (n >= len) {
-		n = len - 1;
+	size_t n = strnlen(from, len);
+	if (n == len) {
+		n--;
 		while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
 			n--;
 	}
