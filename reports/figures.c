@@ -21,13 +21,15 @@
 /* Cut to fit, never inside a UTF-8 character. */
 static void copy_text(char *to, size_t len, const char *from)
 {
-	size_t n = strnlen(from, len);
-	if (n == len) {
+	size_t n = (size_t)snprintf(to, len, "%s", from);
+	if (n < len)
+		return;
+	/* The last character may be incomplete: back to where it begins, and without it. */
+	n = len - 1;
+	while (n > 0 && ((unsigned char)to[n - 1] & 0xc0) == 0x80)
 		n--;
-		while (n > 0 && ((unsigned char)from[n] & 0xc0) == 0x80)
-			n--;
-	}
-	memmove(to, from, n);
+	if (n > 0 && (unsigned char)to[n - 1] >= 0xc0)
+		n--;
 	to[n] = '\0';
 }
 
