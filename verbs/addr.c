@@ -178,6 +178,9 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e)
 		return rc;
 	if (verbs_gid_parse(gid, &x->gid) != 0)
 		return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO, "the peer's GID '%s' is none", gid);
+	if (!verbs_mtu_enum((unsigned)v[2]))
+		return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO, "the peer's 'mtu' is none: %lld",
+			(long long)v[2]);
 	x->port = (unsigned)v[0];
 	x->link_layer = (int)v[1];
 	x->mtu = (unsigned)v[2];

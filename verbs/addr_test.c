@@ -139,8 +139,8 @@ static void wire_form_refuses_nonsense(void **state)
 	static const struct {
 		const char *key;
 		json_int_t v;
-	} nums[] = {{"mtu", 1 << 20}, {"mtu", 0}, {"gid_type", 9}, {"gid_family", -1}, {"port", 0},
-		{"rkey", -1}, {"nqp", 0}, {"link_layer", 77}};
+	} nums[] = {{"mtu", 1 << 20}, {"mtu", 0}, {"mtu", 1500}, {"gid_type", 9},
+		{"gid_family", -1}, {"port", 0}, {"rkey", -1}, {"nqp", 0}, {"link_layer", 77}};
 	struct verbs_end a = roce(), b;
 
 	(void)state;

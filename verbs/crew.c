@@ -51,7 +51,7 @@ static void *thread_main(void *arg)
 	struct member *m = arg;
 	struct verbs_placed placed;
 
-	verbs_place_thread(
+	m->s->thread_node[m->rail] = verbs_place_thread(
 		verbs_place_node(m->s->job->p.numa, m->s->rail[m->rail].dev->numa_node), &placed);
 	work(m);
 	return NULL;

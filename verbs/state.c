@@ -46,7 +46,8 @@ int verbs_state_open(
 	s->job = job;
 	s->run = run;
 	s->rank = (unsigned)fb_oob_rank(o);
-	s->thread_node = -1;
+	for (unsigned i = 0; i < VERBS_MAX_RAILS; i++)
+		s->thread_node[i] = -1;
 	for (unsigned i = 0; i < job->node->n; i++) {
 		struct verbs_dev *dev = &job->node->dev[i];
 		rc = verbs_rail_open(&s->rail[i], dev, &job->p,
@@ -173,7 +174,7 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 	}
 	verbs_place_back(&s->placed);
 	s->placed.moved = false;
-	s->thread_node = verbs_place_thread(
+	s->thread_node[first] = verbs_place_thread(
 		verbs_place_node(s->job->p.numa, s->rail[first].dev->numa_node), &s->placed);
 	snprintf(s->what, sizeof s->what, "%s of %llu B from %s to %s on %s",
 		verbs_ops[verbs_point_op(p)].name, (unsigned long long)p->size,
@@ -279,23 +280,25 @@ static json_t *peer_facts(const struct verbs_end *x)
 	return j;
 }
 
-static void add_placement(const struct verbs_state *s, const struct verbs_rail *r, json_t *j)
+static void add_placement(const struct verbs_state *s, unsigned rail, json_t *j)
 {
+	const struct verbs_rail *r = &s->rail[rail];
+	int thread_node = s->thread_node[rail];
 	char text[160];
 
 	if (r->mem_node >= 0)
 		fb_json_set_int(j, "memory_node", r->mem_node);
-	if (s->thread_node >= 0)
-		fb_json_set_int(j, "thread_node", s->thread_node);
+	if (thread_node >= 0)
+		fb_json_set_int(j, "thread_node", thread_node);
 	if (s->job->p.numa == VERBS_NUMA_OFF)
 		snprintf(text, sizeof text, "left to the system (--numa off)");
 	else if (s->job->p.numa == VERBS_NUMA_AUTO && r->dev->numa_node < 0)
 		snprintf(text, sizeof text, "left to the system: the NIC's NUMA node is not known");
-	else if (r->mem_node >= 0 && s->thread_node >= 0)
+	else if (r->mem_node >= 0 && thread_node >= 0)
 		snprintf(text, sizeof text, "thread and buffers on NUMA node %d", r->mem_node);
 	else
 		snprintf(text, sizeof text, "thread %s, buffers %s: the system refused the rest",
-			s->thread_node >= 0 ? "bound" : "not bound",
+			thread_node >= 0 ? "bound" : "not bound",
 			r->mem_node >= 0 ? "placed" : "not placed");
 	fb_json_set_str(j, "placement", text);
 }
@@ -321,7 +324,7 @@ json_t *verbs_state_facts(void *st, const struct fb_point *p)
 		fb_json_set_int(one, "qp_timeout", r->qp_timeout);
 		fb_json_set_int(one, "retry", r->retry);
 		fb_json_set_int(one, "rnr_retry", r->rnr_retry);
-		add_placement(s, r, one);
+		add_placement(s, i, one);
 		json_object_set_new(one, "peer", peer_facts(&r->remote));
 		json_array_append_new(rails, one);
 	}

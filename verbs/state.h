@@ -32,8 +32,7 @@ struct verbs_state {
 	struct verbs_rail rail[VERBS_MAX_RAILS];
 	unsigned n;
 	struct verbs_placed placed;
-	int thread_node; /**< where the measuring thread of the point's first rail runs; -1:
-			    anywhere */
+	int thread_node[VERBS_MAX_RAILS]; /**< where a rail's thread ran last; -1: anywhere */
 	atomic_int stop;
 	json_t *counters[2]; /**< this end's last two snapshots */
 	char what[160];
