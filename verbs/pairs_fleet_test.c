@@ -21,11 +21,12 @@
 
 struct scenario {
 	const char *name;
+	uint64_t stream;        /* of the generator: scenarios are independent of each other */
 	uint32_t hosts, rounds; /* rounds 0: full */
 	double noise;
 	bool lower_better;
 	bool min_limited; /* a pair is as fast as its slower host, else the effects multiply */
-	bool sticky;      /* repeats of one confirming pair share half of the noise's variance */
+	bool sticky; /* half of the noise's variance is each link's own, the same in every launch */
 	uint32_t slow_nodes;
 	double node_factor[2]; /* 0.85: 15 % less bandwidth, or as much more time */
 	double link_factor;    /* 1: no slow link */
@@ -98,7 +99,7 @@ static void draw(struct fleet *f, const struct scenario *s, uint64_t seed)
 
 	memset(f, 0, sizeof *f);
 	f->s = s;
-	fb_rng_seed(&f->rng, seed, 17);
+	fb_rng_seed(&f->rng, seed, s->stream);
 	for (int k = 0; k < 4; k++) {
 		bool again;
 		do {
@@ -222,28 +223,28 @@ static void assert_aims(const struct tally *t)
 static void aims(void **state)
 {
 	static const struct scenario all[] = {
-		{"no fault", 64, 3, 0.03, .link_factor = 1},
-		{"no fault, full", 64, 0, 0.03, .link_factor = 1},
-		{"no fault, latency", 64, 3, 0.03, .lower_better = true, .link_factor = 1},
-		{"node -15 %", 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
+		{"no fault", 1, 64, 3, 0.03, .link_factor = 1},
+		{"no fault, full", 2, 64, 0, 0.03, .link_factor = 1},
+		{"no fault, latency", 3, 64, 3, 0.03, .lower_better = true, .link_factor = 1},
+		{"node -15 %", 4, 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
 			.link_factor = 1},
-		{"node -10 %", 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.90},
+		{"node -10 %", 5, 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.90},
 			.link_factor = 1},
-		{"node -15 %, link -30 %", 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
+		{"node -15 %, link -30 %", 6, 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
 			.link_factor = 0.7},
-		{"node -10 %, link -30 %", 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.90},
+		{"node -10 %, link -30 %", 7, 64, 3, 0.03, .slow_nodes = 1, .node_factor = {0.90},
 			.link_factor = 0.7},
-		{"node -15 %, link -30 %, full", 64, 0, 0.03, .slow_nodes = 1,
+		{"node -15 %, link -30 %, full", 8, 64, 0, 0.03, .slow_nodes = 1,
 			.node_factor = {0.85}, .link_factor = 0.7},
-		{"node -10 %, link -30 %, full", 64, 0, 0.03, .slow_nodes = 1,
+		{"node -10 %, link -30 %, full", 9, 64, 0, 0.03, .slow_nodes = 1,
 			.node_factor = {0.90}, .link_factor = 0.7},
-		{"nodes -15 % and -10 %", 64, 3, 0.03, .slow_nodes = 2, .node_factor = {0.85, 0.90},
-			.link_factor = 1},
-		{"nodes -15 %, -10 %, slower decides", 64, 3, 0.03, .min_limited = true,
+		{"nodes -15 % and -10 %", 10, 64, 3, 0.03, .slow_nodes = 2,
+			.node_factor = {0.85, 0.90}, .link_factor = 1},
+		{"nodes -15 %, -10 %, slower decides", 11, 64, 3, 0.03, .min_limited = true,
 			.slow_nodes = 2, .node_factor = {0.85, 0.90}, .link_factor = 1},
-		{"latency: node and link", 64, 3, 0.03, .lower_better = true, .slow_nodes = 1,
+		{"latency: node and link", 12, 64, 3, 0.03, .lower_better = true, .slow_nodes = 1,
 			.node_factor = {0.85}, .link_factor = 0.7},
-		{"63 hosts: node and link", 63, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
+		{"63 hosts: node and link", 13, 63, 3, 0.03, .slow_nodes = 1, .node_factor = {0.85},
 			.link_factor = 0.7},
 	};
 
@@ -254,10 +255,26 @@ static void aims(void **state)
 	}
 }
 
+/*
+ * Links that differ for good, by 2.1 % of the 3 %: repeats then do not average all of the noise
+ * away. More false alarms than the aim allows for pure noise, still few.
+ */
+static void links_that_differ_by_nature(void **state)
+{
+	static const struct scenario s = {"no fault, links differ for good", 20, 64, 3, 0.03,
+		.sticky = true, .link_factor = 1};
+	struct tally t = simulate(&s);
+
+	(void)state;
+	assert_true(t.false_fleets * 20 < t.fleets);
+	assert_int_equal(t.incomplete, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aims),
+		cmocka_unit_test(links_that_differ_by_nature),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,9 @@ static int check_opts(const struct pairs_opts *o, const struct pairs_input *in, 
 		return fb_fail_usage(e,
 			"pairs of %u hosts on %u rails: at least one of each is needed", in->hosts,
 			in->rails);
+	if ((uint64_t)in->hosts * in->rails > UINT32_MAX)
+		return fb_fail_usage(
+			e, "%u hosts on %u rails are too many to number", in->hosts, in->rails);
 	if (!(o->floor > 0 && o->floor < 1))
 		return fb_fail_usage(e, "the floor is %g: it must lie between 0 and 1", o->floor);
 	if (!(o->z > 0 && o->suspect_z > 0 && o->link_z > 0 && isfinite(o->z)))
@@ -80,32 +83,51 @@ static double relative(const struct judge *g, double v)
 	return g->o->lower_better ? expm1(-v) : expm1(v);
 }
 
-/* A node's value by its launches with good partners in confirmation. */
+/* The link's confirming value for host i, if its partner there is good. @return whether it has one
+ */
+static bool good_value(const struct rail_work *w, uint32_t i, const struct link_acc *l, double *v)
+{
+	uint32_t g = pairs_other(l, i);
+
+	*v = l->yc - w->mu;
+	return l->n_conf && pairs_base_good(w, g) && !w->conf[g].slow;
+}
+
+/*
+ * A node's value by its launches with good partners in confirmation: the mean over the partners
+ * that agree with their median, or of two partners with the better: one far off tells of its link.
+ */
 static struct node_conf confirm_node(const struct rail_work *w, uint32_t i)
 {
 	struct node_conf c = {.v = NAN, .best = NAN, .z = NAN};
-	double sum = 0;
+	double v, sum = 0;
 
 	for (size_t k = w->off[i]; k < w->off[i + 1]; k++) {
 		const struct link_acc *l = &w->link[w->adj[k]];
 		uint32_t g = pairs_other(l, i);
-		if (!(l->n_conf || l->miss_conf) || !pairs_base_good(w, g) || w->conf[g].slow)
+		if (l->n_conf + l->miss_conf && pairs_base_good(w, g) && !w->conf[g].slow)
+			c.tried++;
+		if (!good_value(w, i, l, &v))
 			continue;
-		c.tried++;
-		if (!l->n_conf)
-			continue;
-		double v = l->yc - w->mu;
+		w->scratch[c.partners++] = v;
 		if (!(c.best >= v))
 			c.best = v;
+	}
+	double middle = c.partners > 2 ? pairs_median(w->scratch, c.partners) : c.best;
+	for (size_t k = w->off[i]; k < w->off[i + 1]; k++) {
+		const struct link_acc *l = &w->link[w->adj[k]];
+		if (!good_value(w, i, l, &v) ||
+			fabs(v - middle) > 3 * w->sigma * sqrt(2.0 / l->n_conf))
+			continue;
 		sum += v * l->n_conf;
 		c.launches += l->n_conf;
-		c.partners++;
+		c.agree++;
 	}
-	if (c.partners) {
+	if (c.agree) {
 		c.v = sum / c.launches;
 		c.z = c.v / (w->sigma / sqrt(c.launches));
 	}
-	c.slow = c.partners >= 2 && c.v <= -w->floor && c.z <= -w->o->z && c.best <= -w->floor / 2;
+	c.slow = c.agree >= 2 && c.v <= -w->floor && c.z <= -w->o->z && c.best <= -w->floor / 2;
 	return c;
 }
 
@@ -116,9 +138,7 @@ static void confirm_nodes(struct rail_work *w)
 
 	for (uint32_t i = 0; i < w->hosts; i++)
 		w->conf[i] = (struct node_conf){.v = NAN, .best = NAN, .z = NAN};
-	if (!w->judged)
-		return;
-	for (int pass = 0; pass < 4 && moved; pass++) {
+	for (int pass = 0; pass < 4 && moved && w->judged; pass++) {
 		moved = false;
 		for (uint32_t i = 0; i < w->hosts; i++) {
 			bool was = w->conf[i].slow;
@@ -147,12 +167,30 @@ static enum pairs_node_state node_state(const struct rail_work *w, uint32_t i, b
 		return PAIRS_NODE_UNJUDGED;
 	if (c->slow)
 		return PAIRS_NODE_SLOW;
-	if (pairs_base_good(w, i) && !(c->partners == 1 && slow_with_all(w, i)))
+	if (pairs_base_good(w, i) && !(c->agree == 1 && slow_with_all(w, i)))
 		return PAIRS_NODE_GOOD;
 	/* A fine pair proves both its hosts; two partners are a full confirmation. */
-	if (c->partners >= 2 || (c->partners == 1 && c->best > -w->floor / 2))
+	if (c->agree >= 2 || (c->partners && c->best > -w->floor / 2))
 		return PAIRS_NODE_CLEARED;
 	return PAIRS_NODE_SUSPECT;
+}
+
+/*
+ * The level and the noise once more, with the hosts that confirmation cleared: they became suspects
+ * for being low, and a level without them stands too high.
+ */
+static void refine_level(struct rail_work *w)
+{
+	if (!w->judged)
+		return;
+	for (uint32_t i = 0; i < w->hosts; i++)
+		w->out[i] = node_state(w, i, true) > PAIRS_NODE_CLEARED;
+	double mu = pairs_level(w, w->out);
+	if (!isfinite(mu))
+		return;
+	w->mu = mu;
+	w->sigma = pairs_noise(w, w->out);
+	confirm_nodes(w);
 }
 
 static void judge_nodes(struct judge *g)
@@ -161,6 +199,7 @@ static void judge_nodes(struct judge *g)
 	struct pairs_node *node = g->j->node + (size_t)w->rail * w->hosts;
 
 	confirm_nodes(w);
+	refine_level(w);
 	for (uint32_t i = 0; i < w->hosts; i++) {
 		struct node_conf *c = &w->conf[i];
 		uint32_t launches = 0, missed = 0;
@@ -172,7 +211,7 @@ static void judge_nodes(struct judge *g)
 		node[i] = (struct pairs_node){
 			.state = node_state(w, i, launches + missed > 0),
 			.effect = relative(g, w->e[i]),
-			.z = w->deg[i] ? w->e[i] / (w->sigma / sqrt(w->deg[i])) : NAN,
+			.z = w->deg[i] ? w->e[i] / (w->sigma / sqrt(w->used[i])) : NAN,
 			.confirmed = relative(g, c->v),
 			.confirmed_z = c->z,
 			.pairs = w->deg[i],
@@ -183,19 +222,28 @@ static void judge_nodes(struct judge *g)
 	}
 }
 
-/* What a link's own value is measured from: what its nodes are known to cost. */
+/* What a link's own value is measured from: what its nodes are known to cost; of a slow node's two
+ * estimates the worse, so that chance in one of them makes no slow link. */
 static double known(const struct judge *g, uint32_t i)
 {
 	const struct rail_work *w = &g->w;
 
 	switch (g->j->node[(size_t)w->rail * w->hosts + i].state) {
-	case PAIRS_NODE_SLOW: return w->conf[i].v;
+	case PAIRS_NODE_SLOW: return fmin(w->conf[i].v, w->c[i]);
 	case PAIRS_NODE_SUSPECT:
 		if (w->conf[i].partners)
 			return w->conf[i].v < 0 ? w->conf[i].v : 0;
 		return w->c[i];
 	default: return 0;
 	}
+}
+
+/* How uncertain that is, as a variance in units of sigma squared. */
+static double known_var(const struct judge *g, uint32_t i)
+{
+	enum pairs_node_state s = g->j->node[(size_t)g->w.rail * g->w.hosts + i].state;
+	uint32_t n = g->w.conf[i].launches;
+	return s == PAIRS_NODE_SLOW && n ? 1.0 / n : 0;
 }
 
 /* Was host i measured in confirmation with a good partner over another link than l? */
@@ -206,26 +254,28 @@ static bool end_known(const struct rail_work *w, const struct link_acc *l, uint3
 	return w->conf[i].partners > (by_this ? 1u : 0u);
 }
 
-static bool outlier(const struct rail_work *w, double v, uint32_t n, double z)
+/* A value of n launches below the floor and below z deviations; var: what else is uncertain in it.
+ */
+static bool outlier(const struct rail_work *w, double v, uint32_t n, double var, double z)
 {
 	if (n == 0)
 		return false;
-	double t = z * w->sigma / sqrt(n);
+	double t = z * w->sigma * sqrt(1.0 / n + var);
 	return v <= -(t > w->floor ? t : w->floor);
 }
 
 static enum pairs_link_state slow_link(
-	const struct rail_work *w, const struct link_acc *l, double v)
+	const struct rail_work *w, const struct link_acc *l, double v, double var)
 {
-	/* A link first met in confirmation had its first set of launches as others have their
-	 * rounds. */
-	uint32_t need = l->n_round ? w->o->repeats : 2 * w->o->repeats;
+	uint32_t need = pairs_link_needs(w->o, l);
 
 	if (l->n_conf == 0 && l->miss_conf)
 		return PAIRS_LINK_FAILED;
 	if (l->n_conf + l->miss_conf < need)
 		return PAIRS_LINK_SUSPECT;
-	if (!outlier(w, v, l->n_conf, w->o->z))
+	/* Links differ by nature, as paths do: one is at fault when its mean lies where hardly a
+	 * single launch of the others does, not at the edge of what paths are. */
+	if (!outlier(w, v, l->n_conf, var, w->o->z) || v > -w->o->link_z * w->sigma)
 		return l->miss_round + l->miss_conf ? PAIRS_LINK_FLAKY : PAIRS_LINK_CLEARED;
 	return end_known(w, l, l->a) && end_known(w, l, l->b) ? PAIRS_LINK_SLOW
 							      : PAIRS_LINK_SUSPECT;
@@ -244,8 +294,9 @@ static bool judge_link(const struct judge *g, const struct link_acc *l, struct p
 	const struct rail_work *w = &g->w;
 	double nodes = known(g, l->a) + known(g, l->b);
 	double v_round = l->y - w->mu - nodes, v_conf = l->yc - w->mu - nodes;
-	bool slow = w->judged && (outlier(w, v_round, l->n_round, w->o->link_z) ||
-					 outlier(w, v_conf, l->n_conf, w->o->link_z));
+	double var = known_var(g, l->a) + known_var(g, l->b);
+	bool slow = w->judged && (outlier(w, v_round, l->n_round, var, w->o->link_z) ||
+					 outlier(w, v_conf, l->n_conf, var, w->o->link_z));
 	/* A dead host's links are explained by it. */
 	bool alive = (w->deg[l->a] || w->conf[l->a].partners) &&
 		     (w->deg[l->b] || w->conf[l->b].partners);
@@ -258,9 +309,9 @@ static bool judge_link(const struct judge *g, const struct link_acc *l, struct p
 		.rail = w->rail,
 		.a = l->a,
 		.b = l->b,
-		.state = slow ? slow_link(w, l, v_conf) : failed_link(l),
+		.state = slow ? slow_link(w, l, v_conf, var) : failed_link(l),
 		.effect = relative(g, v),
-		.z = v / (w->sigma / sqrt(l->n_conf ? l->n_conf : l->n_round)),
+		.z = v / (w->sigma * sqrt(1.0 / (l->n_conf ? l->n_conf : l->n_round) + var)),
 		.rounds = l->n_round,
 		.confirm = l->n_conf,
 		.missed = l->miss_round + l->miss_conf,
@@ -324,6 +375,28 @@ static void failing_nodes(struct judge *g, size_t first)
 	}
 }
 
+/*
+ * Where the slower host decides, a pair with a slow host says nothing of the other one. A good host
+ * that lost pairs so gets as many partners again as make three in all.
+ * @return how many more it needs
+ */
+static uint32_t lost_pairs(const struct rail_work *w, const struct pairs_node *node, uint32_t i)
+{
+	uint32_t lost = 0, seen = w->conf[i].partners;
+
+	for (size_t k = w->off[i]; k < w->off[i + 1]; k++) {
+		const struct link_acc *l = &w->link[w->adj[k]];
+		if (!l->n_round)
+			continue;
+		if (node[pairs_other(l, i)].state == PAIRS_NODE_SLOW)
+			lost++;
+		else
+			seen++;
+	}
+	uint32_t short_of = seen < 3 ? 3 - seen : 0;
+	return lost < short_of ? lost : short_of;
+}
+
 /* How many good partners each node has still to be measured with. */
 static void find_wants(struct judge *g, size_t first)
 {
@@ -348,7 +421,9 @@ static void find_wants(struct judge *g, size_t first)
 		if (dead && c->tried < 2)
 			w->want[i] = 2 - c->tried;
 		if (node[i].state == PAIRS_NODE_SUSPECT && c->tried < MAX_TRIED)
-			w->want[i] = 2 - c->partners;
+			w->want[i] = 2 - c->agree;
+		if (node[i].state == PAIRS_NODE_GOOD && !w->want[i] && c->tried < MAX_TRIED)
+			w->want[i] = lost_pairs(w, node, i);
 	}
 }
 
@@ -529,6 +604,8 @@ static int alloc_all(struct judge *g)
 	w->c = calloc(n, sizeof *w->c);
 	w->before = calloc(n, sizeof *w->before);
 	w->deg = calloc(n, sizeof *w->deg);
+	w->used = calloc(n, sizeof *w->used);
+	w->out = calloc(n, sizeof *w->out);
 	w->conf = calloc(n, sizeof *w->conf);
 	w->rank = calloc(n, sizeof *w->rank);
 	w->want = calloc(n, sizeof *w->want);
@@ -537,8 +614,9 @@ static int alloc_all(struct judge *g)
 	j->host = calloc(n, sizeof *j->host);
 	j->rail = calloc(g->in->rails, sizeof *j->rail);
 	j->ranking = calloc(all, sizeof *j->ranking);
-	return w->off && w->adj && w->e && w->c && w->before && w->deg && w->conf && w->rank &&
-			       w->want && w->scratch && j->node && j->host && j->rail && j->ranking
+	return w->off && w->adj && w->e && w->c && w->before && w->deg && w->used && w->out &&
+			       w->conf && w->rank && w->want && w->scratch && j->node && j->host &&
+			       j->rail && j->ranking
 		       ? 0
 		       : -ENOMEM;
 }
@@ -553,6 +631,8 @@ static void free_work(struct judge *g)
 	free(w->c);
 	free(w->before);
 	free(w->deg);
+	free(w->used);
+	free(w->out);
 	free(w->conf);
 	free(w->rank);
 	free(w->want);
@@ -612,9 +692,6 @@ int pairs_judge(const struct pairs_opts *o, const struct pairs_input *in, struct
 	if (rc) {
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to judge %u hosts on %u rails",
 			in->hosts, in->rails);
-		if ((uint64_t)in->hosts * in->rails > UINT32_MAX)
-			return fb_fail_usage(e, "%u hosts on %u rails are too many to number",
-				in->hosts, in->rails);
 		pairs_judgement_free(&out);
 		return rc;
 	}

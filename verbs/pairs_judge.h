@@ -6,25 +6,36 @@
  *
  *	y_ab = mu + node_a + node_b + link_ab + noise
  *
- * mu is the level of pairs of good hosts. Node effects are found robustly, the worst first; only
- * suspected effects are taken off a partner's values, since taking off every estimate would add its
- *noise. A host's value is the mean of its values after those farther than 3 sigma from their median
- * are left out (Hampel, The Breakdown Points of the Mean Combined With Some Rejection Rules, 1985):
- *nearly a mean's precision, a median's safety against one bad link. With two values that far apart
- *it is the better one, as a pair is only as fast as its slower part. sigma is 1.4826 b_n MAD of the
- *pairs' residuals (b_n: Croux and Rousseeuw 1992) and never below sigma_min, so that identical
- *values make no z infinite.
+ * mu is the level of pairs of good hosts. A node's effect is the mean of y - mu over its
+ * pairs, after those farther than 3.5 sigma from their median are left out (Hampel, The
+ * Breakdown Points of the Mean Combined With Some Rejection Rules, 1985): nearly a mean's
+ * precision, a median's safety against one bad link. Of two that lie 7 sigma apart it is the
+ * better, as a pair is only as fast as its slower part; below eight hosts likewise the best
+ * of all. Nodes are looked at from the worst on, and pairs with one found suspect no longer
+ * count for its partners: no node is named for its neighbour, and no second estimate's noise
+ * is added.
  *
- * Suspicion is cheap, conviction is not: rounds only make suspects, and confirmation convicts
- *  - a node: slow against each of two good partners (more than half the floor below mu), and over
- *all of its confirming launches below mu by more than the floor AND by z * sigma / sqrt(launches);
- *  - a link: measured again, below what its two nodes explain by the floor AND by z; each of the
- *two nodes was measured with another good partner, which tells a link's effect from a node's. The
- *suspect's own rounds do not count for conviction: they were selected for being low.
+ * sigma is the scale of one launch: 1.4826 b_n MAD of y - mu over pairs without outlying
+ * nodes (b_n: Croux and Rousseeuw, 1992), from ten pairs on refined by the deviation within
+ * 3 sigma; never below sigma_min, so that identical values make no z infinite.
  *
- * The caller's loop: measure the rounds; judge; while the judgement has tasks (and stages are
- *left), measure them, append them with phase PAIRS_CONFIRM, and judge the whole again. Pure: same
- *measurements, in any order, give the same judgement. Knows no device, no wait, no host name.
+ * Suspicion is cheap, conviction is not. Rounds only make suspects: a node below mu by half
+ * the floor and by suspect_z, a link below its nodes by the floor and by link_z.
+ * Confirmation convicts
+ * - a node: slow against each of two good partners that agree (more than half the floor below
+ *   mu), and over all of these launches below mu by more than the floor AND by z * sigma /
+ *   sqrt(launches);
+ * - a link: measured again 2 * repeats times, its mean below what its two nodes explain by the
+ *   floor AND by z * sigma / sqrt(launches), and still by link_z * sigma; each of the two was
+ *   measured with another good partner, which tells a link's effect from a node's.
+ * The suspect's own rounds do not count for conviction: they were selected for being low. A
+ * good host that lost pairs of its rounds to convicted ones is given others, up to three in
+ * all.
+ *
+ * The caller's loop: measure the rounds; judge; while the judgement has tasks (and stages
+ * are left), measure them, append them with phase PAIRS_CONFIRM, and judge the whole again.
+ * Pure: the same measurements, in any order, give the same judgement. Knows no device, no
+ * wait, no host name.
  */
 #ifndef VERBS_PAIRS_JUDGE_H
 #define VERBS_PAIRS_JUDGE_H
@@ -63,10 +74,12 @@ struct pairs_opts {
 	bool lower_better; /**< latency: slow is high */
 	double floor;      /**< smallest relative change that matters, 0 to 1; 0.05 */
 	double z;          /**< robust z that conviction needs; 3.5 (Iglewicz and Hoaglin 1993) */
-	double suspect_z;  /**< robust z that makes a node suspect, beside half the floor; 2 */
+	double suspect_z;  /**< robust z that makes a node suspect, beside half the floor; 2 (halved
+			      below eight hosts) */
 	double link_z;     /**< robust z that makes a link suspect, beside the floor; 3 */
 	double sigma_min;  /**< least relative scale of noise; 0.005 */
-	uint32_t repeats;  /**< launches of each confirming pair; 3 */
+	uint32_t repeats;  /**< launches of each confirming pair, twice as many of a suspect link; 3
+			    */
 };
 
 /** The defaults above. */

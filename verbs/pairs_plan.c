@@ -38,9 +38,8 @@ static int push(struct task_list *t, uint32_t rail, uint32_t x, uint32_t y, bool
 }
 
 /*
- * The good hosts that may confirm others, the most typical first: of those, the better half (by
- * |effect|) and at least eight, since a partner's own lack would count against the suspect. Hosts
- * that are under test themselves only where too few others are.
+ * The good hosts that may confirm others, the most typical first, since a partner's own lack would
+ * count against the suspect. Hosts that are under test themselves only where too few others are.
  */
 static uint32_t partners(struct rail_work *w, const struct pairs_node *node)
 {
@@ -54,7 +53,7 @@ static uint32_t partners(struct rail_work *w, const struct pairs_node *node)
 				w->rank[n++] = (struct pairs_ranked){fabs(w->e[i]), i};
 	}
 	qsort(w->rank, n, sizeof *w->rank, cmp_ranked);
-	return n > 16 ? n / 2 : n;
+	return n;
 }
 
 static bool listed(const struct task_list *t, size_t from, uint32_t x, uint32_t y)
@@ -74,19 +73,22 @@ static bool group_taken(const struct rail_work *w, const struct chosen *c, uint3
 	return false;
 }
 
-/*
- * May g confirm i? How much is asked falls with the pass: a link never used, in a rack of its own;
- * a link never used; any link that was not tried in confirmation. Never a suspect link.
- */
+/* What is asked of a partner falls with the pass: a link never used before, in a rack of its own,
+ * among the more typical half of the good hosts or else among all; a link never used; any link. */
+static const struct pass {
+	bool half, rack, fresh;
+} passes[] = {{true, true, true}, {false, true, true}, {true, false, true}, {false, false, false}};
+
+/* May g confirm i? Never over a suspect link, or one that was tried in confirmation. */
 static bool serves(const struct rail_work *w, const struct task_list *t, size_t from,
-	const struct chosen *c, uint32_t i, uint32_t g, int pass)
+	const struct chosen *c, uint32_t i, uint32_t g, const struct pass *p)
 {
 	if (g == i)
 		return false;
 	const struct link_acc *l = pairs_find(w, i, g);
-	if (l && (pass < 2 || l->suspect || l->n_conf || l->miss_conf))
+	if (l && (p->fresh || l->suspect || l->n_conf || l->miss_conf))
 		return false;
-	if (pass == 0 && (w->group[g] == w->group[i] || group_taken(w, c, g)))
+	if (p->rack && (w->group[g] == w->group[i] || group_taken(w, c, g)))
 		return false;
 	/* Only a host under test itself can have been listed with i. */
 	return !(w->want[g] && listed(t, from, i, g));
@@ -105,27 +107,37 @@ static struct chosen already(const struct rail_work *w, uint32_t i)
 	return c;
 }
 
+/* The next partner for i, by the order of passes; pool when there is none. own: where i's tasks
+ * begin. */
+static uint32_t next_partner(const struct rail_work *w, const struct task_list *t, size_t from,
+	size_t own, const struct chosen *c, uint32_t i, uint32_t pool, uint32_t cursor)
+{
+	for (size_t k = 0; k < sizeof passes / sizeof passes[0]; k++) {
+		const struct pass *p = &passes[k];
+		uint32_t n = p->half && pool > 16 ? pool / 2 : pool;
+		for (uint32_t step = 0; step < n && !(p->rack && !w->group); step++) {
+			uint32_t at = (cursor + step) % n, g = w->rank[at].i;
+			if (serves(w, t, from, c, i, g, p) && !listed(t, own, i, g))
+				return at;
+		}
+	}
+	return pool;
+}
+
 static int plan_node(const struct rail_work *w, uint32_t i, uint32_t pool, uint32_t *cursor,
 	size_t from, struct task_list *t)
 {
 	struct chosen c = already(w, i);
-	size_t own = t->n; /* where the tasks of i begin */
+	size_t own = t->n;
 
 	for (uint32_t need = w->want[i]; need > 0; need--) {
-		uint32_t found = pool;
-		for (int pass = w->group ? 0 : 1; pass < 3 && found == pool; pass++)
-			for (uint32_t k = 0; k < pool && found == pool; k++) {
-				uint32_t at = (*cursor + k) % pool;
-				uint32_t g = w->rank[at].i;
-				if (serves(w, t, from, &c, i, g, pass) && !listed(t, own, i, g))
-					found = at;
-			}
-		if (found == pool)
+		uint32_t at = next_partner(w, t, from, own, &c, i, pool, *cursor);
+		if (at == pool)
 			return 0;
 		/* The next search begins behind this one: partners take turns, and rounds stay few.
 		 */
-		*cursor = (found + 1) % pool;
-		uint32_t g = w->rank[found].i;
+		*cursor = (at + 1) % pool;
+		uint32_t g = w->rank[at].i;
 		if (push(t, w->rail, i, g, false))
 			return -ENOMEM;
 		if (w->group && c.n < 2)
@@ -142,11 +154,14 @@ int pairs_plan_rail(struct rail_work *w, const struct pairs_node *node,
 
 	for (size_t k = 0; k < links; k++) {
 		const struct link_acc *l = pairs_find(w, link[k].a, link[k].b);
-		/* Measured or tried again already: it waits for its nodes. */
-		uint32_t need = l->n_round ? w->o->repeats : 2 * w->o->repeats;
-		if (link[k].state == PAIRS_LINK_SUSPECT && l->n_conf + l->miss_conf < need &&
-			push(list, w->rail, l->a, l->b, true))
-			return -ENOMEM;
+		uint32_t have = l->n_conf + l->miss_conf, need = pairs_link_needs(w->o, l);
+		/* One that never gave a value is only tried again. */
+		if (l->n_round + l->n_conf == 0)
+			need = w->o->repeats;
+		/* With all of its launches it waits for its nodes. */
+		for (; link[k].state == PAIRS_LINK_SUSPECT && have < need; have += w->o->repeats)
+			if (push(list, w->rail, l->a, l->b, true))
+				return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < w->hosts && pool; i++)
 		if (w->want[i] && plan_node(w, i, pool, &cursor, from, list))

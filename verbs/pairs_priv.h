@@ -23,9 +23,10 @@ struct link_acc {
 
 /* What confirmation says of one node: launches with good partners alone. */
 struct node_conf {
-	double v, best; /* mean and best partner's value, less mu; NAN without */
+	double v, best; /* mean over partners that agree, and best partner's value, less mu; NAN */
 	double z;
-	uint32_t partners, launches, tried;
+	uint32_t partners, tried, agree; /* measured, tried, and of the measured near the best */
+	uint32_t launches;               /* of those that agree */
 	bool slow;
 };
 
@@ -49,10 +50,13 @@ struct rail_work {
 	uint32_t *adj; /* link numbers */
 	double mu, sigma;
 	size_t measured; /* links measured in the rounds */
+	uint32_t seen;   /* hosts measured there */
 	bool judged;
-	double *e, *c; /* node effect from the rounds; the part taken off partners: below 0 for
-			  suspects */
-	uint32_t *deg; /* links measured in the rounds */
+	double *e, *c;  /* node effect from the rounds; the part taken off partners: below 0 for
+			   suspects */
+	uint32_t *deg;  /* links measured in the rounds */
+	uint32_t *used; /* of those, how many make e */
+	bool *out;      /* hosts whose links do not make the level */
 	struct node_conf *conf;
 	double *scratch; /* 2 * links */
 	double *before;  /* c of the pass before */
@@ -74,10 +78,21 @@ double pairs_centre(double *v, size_t n, double sigma);
  * @return 0, -EINVAL, -ENOMEM */
 int pairs_gather(const struct pairs_opts *o, const struct pairs_input *in, struct link_acc **links,
 	size_t *n_links, double **values, struct fb_err *e);
+/* The level of links without a host that is out; of all links (then their median) when out is NULL;
+ * NAN without any. */
+double pairs_level(struct rail_work *w, const bool *out);
+/* Scale of the noise of those links about mu, at least sigma_min. */
+double pairs_noise(struct rail_work *w, const bool *out);
 /* Set off, adj, deg, mu, sigma, e, c, judged and the links' y and yc. */
 void pairs_fit(struct rail_work *w);
 /* The link of two hosts, or NULL. */
 struct link_acc *pairs_find(const struct rail_work *w, uint32_t x, uint32_t y);
+/* Confirming launches of a slow link: as many as a node has with its two partners. One first met in
+ * confirmation had its first set of launches as others have their rounds. */
+static inline uint32_t pairs_link_needs(const struct pairs_opts *o, const struct link_acc *l)
+{
+	return (l->n_round ? 2 : 3) * o->repeats;
+}
 /* The host at the other end. */
 static inline uint32_t pairs_other(const struct link_acc *l, uint32_t host)
 {
