@@ -110,6 +110,7 @@ int main(int argc, char **argv)
 		null_cmd,
 		gpu_check_cmd,
 		report_cmd,
+		compare_cmd,
 		features_cmd,
 		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
 		{.name = NULL},
