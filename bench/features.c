@@ -200,6 +200,16 @@ static void add_programs(json_t *parts)
 	}
 }
 
+/* What the RDMA code can address, and on what it has really run. */
+static void add_fabrics(json_t *parts)
+{
+	add(parts, "RoCE v2", FOUND, "RC send, write, read, also on several rails at once", NULL,
+		NULL, "lab");
+	add(parts, "InfiniBand addressing", FOUND,
+		"LID, SL, P_Key, GRH across subnets: unit-tested on constructed port attributes",
+		NULL, NULL, "none");
+}
+
 /* What RDMA transports are deliberately not there: a reader must not look for them in vain. */
 static void add_left_out(json_t *parts)
 {
@@ -228,6 +238,7 @@ static json_t *collect(void)
 		fb_sysroot_close(&r);
 	}
 	add_programs(parts);
+	add_fabrics(parts);
 	add_left_out(parts);
 	fb_json_set_str(doc, "schema", FEATURES_SCHEMA);
 	json_object_set_new(doc, "parts", parts);

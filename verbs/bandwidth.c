@@ -229,8 +229,10 @@ static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *
 	if (rc)
 		return rc;
 	s->own = own = calloc(1, sizeof *own);
-	if (!own)
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
+	if (!own) {
+		verbs_state_close(s);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
+	}
 	for (unsigned i = 0; rc == 0 && i < s->n; i++)
 		rc = open_rail(s, &own->rail[i], i, e);
 	if (rc) {

@@ -9,7 +9,6 @@
 
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
-#include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/oob/oob.h"
@@ -229,35 +228,3 @@ static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 
 const struct fb_cmd verbs_cmd = {
 	.name = "verbs", .summary = "RDMA latency and bandwidth", .sub = verbs_sub};
-
-static void add_feature(
-	json_t *a, const char *name, bool available, const char *why, const char *proven)
-{
-	json_t *j = json_object();
-
-	fb_json_set_str(j, "name", name);
-	fb_json_set_bool(j, "available", available);
-	fb_json_set_str(j, "why", why);
-	fb_json_set_str(j, "proven_on", proven);
-	json_array_append_new(a, j);
-}
-
-json_t *verbs_features(void)
-{
-	json_t *a = json_array();
-	struct fb_err why = {0};
-	bool any = verbs_any_device(&why) == 0;
-	char names[512];
-
-	if (!a)
-		return NULL;
-	add_feature(a, "verbs RC send, write, read over RoCE v2", any,
-		any ? verbs_device_names(names, sizeof names) : why.msg,
-		"2 nodes with Soft-RoCE, no hardware");
-	add_feature(a, "verbs over InfiniBand (LID, SL, P_Key, GRH across subnets)", any,
-		"addressing is unit-tested on constructed port attributes", "none");
-	add_feature(a, "verbs on several rails at once (--device all)", any,
-		"needs two devices at each end", "2 nodes with Soft-RoCE, no hardware");
-	add_feature(a, "verbs DC and SRD", false, "vendor transports, left out by choice", "none");
-	return a;
-}

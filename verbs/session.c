@@ -202,10 +202,10 @@ int verbs_session_server(
 
 	rc = fb_oob_bcast_json(o, &j, deadline, e);
 	if (rc == 0) {
-		rc = read_order(j, srv, &ord, e);
-		if (rc == 0) {
+		/* What fails here stands in *e, and the agreement tells both ends. */
+		if (read_order(j, srv, &ord, e) == 0) {
 			deadline = ord.deadline; /* from here the client's own */
-			rc = open_devices(srv, &ord, &node, e);
+			(void)!open_devices(srv, &ord, &node, e);
 		}
 		rc = fb_oob_agree(o, e, deadline);
 	}
