@@ -157,16 +157,25 @@ static void flat_fact(struct fb_strbuf *b, const char *name, const json_t *v)
 	fb_strbuf_free(&text);
 }
 
+static const char *locked_limit(const json_t *mem, char *buf, size_t len)
+{
+	const char *text = fb_json_str(mem, "locked_memory_limit", "not known");
+	uint64_t bytes;
+	return fb_parse_size(text, &bytes, NULL) == 0 ? fb_fmt_size(bytes, buf, len) : text;
+}
+
 static void cpu_facts(struct fb_strbuf *b, const json_t *h)
 {
 	const json_t *cpu = get(h, "cpu"), *k = get(h, "kernel"), *clock = get(h, "clock");
 	const char *model = fb_json_str(cpu, "model", "");
-	char total[32];
-	if (*model)
+	char total[32], limit[32];
+	if (*model && json_is_integer(get(cpu, "packages")) && json_is_integer(get(cpu, "cores")))
 		rep_fact(b, "CPU", "%s: %lld package(s), %lld cores, %lld threads", model,
 			(long long)fb_json_int(cpu, "packages", 0),
 			(long long)fb_json_int(cpu, "cores", 0),
 			(long long)fb_json_int(cpu, "threads", 0));
+	else if (*model)
+		rep_fact(b, "CPU", "%s; its cores are not visible here", model);
 	flat_fact(b, "Frequency governor", get(cpu, "governor"));
 	const json_t *mem = get(h, "memory");
 	if (json_is_integer(get(mem, "total_bytes")))
@@ -174,7 +183,7 @@ static void cpu_facts(struct fb_strbuf *b, const json_t *h)
 			fb_fmt_size(
 				(uint64_t)fb_json_int(mem, "total_bytes", 0), total, sizeof(total)),
 			fb_json_str(mem, "transparent_huge_pages", "not known"),
-			fb_json_str(mem, "locked_memory_limit", "not known"));
+			locked_limit(mem, limit, sizeof(limit)));
 	rep_fact(b, "Operating system", "%s", fb_json_str(h, "os", ""));
 	rep_fact(b, "Kernel", "%s %s", fb_json_str(k, "release", "not known"),
 		fb_json_str(k, "machine", ""));
@@ -218,10 +227,10 @@ static void device_facts(struct fb_strbuf *b, const char *kind, const json_t *de
 		flat_fact(b, name, rest);
 		json_decref(rest);
 	}
-	if (json_is_array(devs) && json_array_size(devs) == 0) {
+	if (json_array_size(devs) == 0) {
 		char name[60];
 		snprintf(name, sizeof(name), "%ss", kind);
-		rep_fact(b, name, "none");
+		rep_fact(b, name, "%s", json_is_array(devs) ? "none" : "not visible here: no /sys");
 	}
 }
 

@@ -334,9 +334,13 @@ json_t *fb_sysinfo_host(const struct fb_sysroot *r, bool anonymous)
 	json_object_set_new(host, "numa", numa_facts(r, text));
 	json_object_set_new(host, "memory", memory_facts(r, text));
 	set_container(host, r);
-	json_object_set_new(host, "rdma", fb_sysinfo_rdma(r));
-	json_object_set_new(host, "nics", fb_sysinfo_nics(r));
-	json_object_set_new(host, "gpus", fb_sysinfo_gpus(r));
+	if (fb_sysroot_exists(
+		    r, "/sys/class")) { /* without /sys nothing is known: absent, not none */
+		json_object_set_new(host, "rdma", fb_sysinfo_rdma(r));
+		json_object_set_new(host, "nics", fb_sysinfo_nics(r));
+	}
+	if (fb_sysroot_exists(r, "/sys/bus/pci"))
+		json_object_set_new(host, "gpus", fb_sysinfo_gpus(r));
 	if (fb_sysroot_is_live(r))
 		live_facts(host, text);
 	free(text);
