@@ -70,9 +70,9 @@ struct verbs_bw_qp {
 	uint64_t consumed;            /**< receives consumed in the session */
 	uint64_t credited;            /**< of these, told to the peer */
 	uint64_t left;                /**< messages still to post in this batch */
-	unsigned inflight;
+	unsigned in_flight;
 	unsigned unsignaled;
-	unsigned credits_inflight;
+	unsigned credits_in_flight;
 };
 
 struct verbs_bw {

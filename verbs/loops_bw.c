@@ -45,7 +45,7 @@ INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, un
 		}
 		wr->next = i + 1 < n ? wr + 1 : NULL;
 	}
-	q->inflight += n;
+	q->in_flight += n;
 	q->sent += n;
 	err = ibv_post_send(q->qp, q->chain, &bad);
 	return UNLIKELY(err) ? post_failed(b, err) : 0;
@@ -59,7 +59,7 @@ INLINE int fill(struct verbs_bw *b, bool credits)
 	for (unsigned i = 0; i < b->nqp; i++) {
 		struct verbs_bw_qp *q = &b->qp[i];
 		while (q->left > 0) {
-			unsigned room = b->depth - q->inflight;
+			unsigned room = b->depth - q->in_flight;
 			unsigned n = b->post_list;
 			int rc;
 			if (credits) {
@@ -71,7 +71,7 @@ INLINE int fill(struct verbs_bw *b, bool credits)
 				n = (unsigned)q->left;
 			if (n > room) {
 				/* A window too small for a whole chain must not stall. */
-				if (!room || q->inflight)
+				if (!room || q->in_flight)
 					break;
 				n = room;
 			}
@@ -98,10 +98,10 @@ INLINE int drain_tx(struct verbs_bw *b)
 		if (UNLIKELY(wc[i].status != IBV_WC_SUCCESS))
 			return verbs_wc_fail(b->wait.e, &wc[i], b->what);
 		if (wc[i].wr_id & VERBS_WR_CREDIT) {
-			q->credits_inflight--;
+			q->credits_in_flight--;
 			continue;
 		}
-		q->inflight -= count;
+		q->in_flight -= count;
 		done += (int)count;
 	}
 	return done;
@@ -114,7 +114,7 @@ static int give_credit(struct verbs_bw *b, struct verbs_bw_qp *q)
 
 	*q->credit_out = q->consumed;
 	q->credited = q->consumed;
-	q->credits_inflight++;
+	q->credits_in_flight++;
 	err = ibv_post_send(q->qp, &q->credit_wr, &bad);
 	return UNLIKELY(err) ? post_failed(b, err) : 0;
 }
@@ -122,7 +122,7 @@ static int give_credit(struct verbs_bw *b, struct verbs_bw_qp *q)
 INLINE bool owes_credit(const struct verbs_bw *b, const struct verbs_bw_qp *q)
 {
 	return q->consumed - q->credited >= b->rx_depth / 4 && q->consumed != q->credited &&
-	       q->credits_inflight < VERBS_CREDIT_SLOTS;
+	       q->credits_in_flight < VERBS_CREDIT_SLOTS;
 }
 
 /* Credits that found no free slot when they were due. @return credits written, or -errno */
@@ -171,12 +171,12 @@ static void share_out(struct verbs_bw *b, uint64_t iters, bool tx)
 		b->qp[i].left = tx ? iters / b->nqp + (i < iters % b->nqp) : 0;
 }
 
-static unsigned credits_inflight(const struct verbs_bw *b)
+static unsigned credits_in_flight(const struct verbs_bw *b)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < b->nqp; i++)
-		n += b->qp[i].credits_inflight;
+		n += b->qp[i].credits_in_flight;
 	return n;
 }
 
@@ -188,7 +188,7 @@ INLINE int rest(struct verbs_bw *b, bool events, bool tx, bool rx, unsigned *spi
 		return verbs_cq_sleep(&b->rx, &b->wait);
 	if (events && tx && !rx) {
 		for (unsigned i = 0; i < b->nqp; i++)
-			if (b->qp[i].inflight)
+			if (b->qp[i].in_flight)
 				return verbs_cq_sleep(&b->tx, &b->wait);
 	}
 	return UNLIKELY(++*spins % VERBS_SPINS == 0) ? verbs_wait_slow(&b->wait, since) : 0;
@@ -203,7 +203,7 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 
 	share_out(b, iters, tx);
 	t0 = fb_clock_ns();
-	while (to_send || to_take || (rx && credits_inflight(b))) {
+	while (to_send || to_take || (rx && credits_in_flight(b))) {
 		int moved = 0, n;
 		if (tx && to_send) {
 			n = fill(b, credits);

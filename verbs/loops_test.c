@@ -234,7 +234,7 @@ static void writes_are_counted_exactly(void **state)
 		assert_int_equal(r.dev.posted, cases[i].iters);
 		assert_true(r.dev.max_chain <= cases[i].list);
 		for (unsigned q = 0; q < cases[i].qps; q++) {
-			assert_int_equal(r.qp[q].inflight, 0);
+			assert_int_equal(r.qp[q].in_flight, 0);
 			assert_int_equal(r.qp[q].left, 0);
 		}
 	}
