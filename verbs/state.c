@@ -182,7 +182,7 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 }
 
 int verbs_state_check_data(
-	struct verbs_state *s, const struct fb_point *p, size_t upto, struct fb_err *e)
+	struct verbs_state *s, const struct fb_point *p, size_t bytes, struct fb_err *e)
 {
 	unsigned first, count = verbs_point_rails(s, p, &first), peer = s->rank ^ 1;
 
@@ -190,7 +190,7 @@ int verbs_state_check_data(
 		struct verbs_rail *r = &s->rail[i];
 		for (unsigned q = 0; q < r->nqp; q++) {
 			const uint8_t *got = r->buf + verbs_recv_off(r, q);
-			size_t at = verbs_pattern_check(got, upto, peer, q);
+			size_t at = verbs_pattern_check(got, bytes, peer, q);
 			if (at) {
 				uint8_t want;
 				uint8_t *all = malloc(at);

@@ -56,8 +56,8 @@ json_t *verbs_state_facts(void *st, const struct fb_point *p);
 
 /** What this end's counters tell of loss during the point goes into the validity. */
 void verbs_state_judge(struct verbs_state *s, struct fb_validity *v);
-/** Message bytes must be the peer's pattern. @param upto bytes to look at @return 0 or -EBADMSG */
-int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t upto,
+/** Message bytes must be the peer's pattern. @param bytes bytes to look at @return 0 or -EBADMSG */
+int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t bytes,
 	struct fb_err *e) FB_MUST_CHECK;
 /** Fill what this end sends, clear what it receives, place the thread, for the rails of a point. */
 void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p);
