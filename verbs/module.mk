@@ -3,6 +3,6 @@ SRC += verbs/addr.c verbs/bandwidth.c verbs/cmd.c verbs/conn.c verbs/counters.c 
 	verbs/place.c verbs/serve.c verbs/session.c verbs/state.c verbs/wait.c verbs/wc.c
 TESTS += verbs/loops_test.c
 TESTS += verbs/addr_test.c verbs/params_test.c
-SRC += verbs/pairs_fit.c verbs/pairs_judge.c verbs/pairs_plan.c verbs/pairs_schedule.c
-TESTS += verbs/pairs_fleet_test.c verbs/pairs_judge_test.c verbs/pairs_schedule_test.c
+SRC += verbs/pairs_account.c verbs/pairs_fit.c verbs/pairs_judge.c verbs/pairs_plan.c verbs/pairs_schedule.c
+TESTS += verbs/pairs_fit_test.c verbs/pairs_fleet_test.c verbs/pairs_judge_test.c verbs/pairs_schedule_test.c
 FUZZ += verbs/order_fuzz.c

@@ -168,6 +168,7 @@ static void add_launch(struct link_acc *l, const struct key *k, double *values, 
 {
 	bool conf = k->phase == PAIRS_CONFIRM;
 
+	l->tries_conf += conf;
 	switch (k->state) {
 	case PAIRS_MEASURED:
 		values[(*n)++] = k->y;
@@ -175,7 +176,7 @@ static void add_launch(struct link_acc *l, const struct key *k, double *values, 
 		break;
 	case PAIRS_UNREACHABLE: l->unreach++; /* fall through */
 	case PAIRS_FAILED: *(conf ? &l->miss_conf : &l->miss_round) += 1; break;
-	case PAIRS_NOT_RUN: l->not_run++; break;
+	case PAIRS_NOT_RUN: break;
 	}
 }
 

@@ -15,9 +15,8 @@
 #include "verbs/pairs_judge.h"
 #include "verbs/pairs_schedule.h"
 
-#define SEEDS  200
-#define LEVEL  48.7e9 /* bytes/s */
-#define STAGES 6
+#define SEEDS 200
+#define LEVEL 48.7e9 /* bytes/s */
 
 struct scenario {
 	const char *name;
@@ -148,7 +147,7 @@ static void judge_fleet(struct fleet *f, struct pairs_judgement *j, struct tally
 			.hosts = f->s->hosts, .rails = 1, .measure = f->m, .measures = f->n};
 		struct fb_err e = {0};
 		assert_int_equal(pairs_judge(&o, &in, j, &e), 0);
-		if (j->tasks == 0 || stage == STAGES)
+		if (j->tasks == 0 || stage == PAIRS_STAGES)
 			break;
 		t->stages++;
 		t->tasks += (uint32_t)j->tasks;

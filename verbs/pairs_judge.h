@@ -46,6 +46,10 @@
 
 #include "bench/core/err.h"
 
+/** Stages of confirmation after which a caller may give up: fleets with half of their pairs ill
+ * took six. What is still suspect then stays so, and the verdict INCOMPLETE. */
+#define PAIRS_STAGES 8
+
 /** How a measurement, or a host, ended. The four add up. */
 enum pairs_state {
 	PAIRS_MEASURED,

@@ -86,9 +86,9 @@ static bool serves(const struct rail_work *w, const struct task_list *t, size_t 
 	if (g == i)
 		return false;
 	const struct link_acc *l = pairs_find(w, i, g);
-	if (l && (p->fresh || l->suspect || l->n_conf || l->miss_conf))
+	if (l && (p->fresh || l->suspect || l->tries_conf))
 		return false;
-	if (p->rack && (w->group[g] == w->group[i] || group_taken(w, c, g)))
+	if (p->rack && w->group && (w->group[g] == w->group[i] || group_taken(w, c, g)))
 		return false;
 	/* Only a host under test itself can have been listed with i. */
 	return !(w->want[g] && listed(t, from, i, g));
@@ -101,7 +101,7 @@ static struct chosen already(const struct rail_work *w, uint32_t i)
 	for (size_t k = w->off[i]; k < w->off[i + 1]; k++) {
 		const struct link_acc *l = &w->link[w->adj[k]];
 		uint32_t g = pairs_other(l, i);
-		if ((l->n_conf || l->miss_conf) && pairs_base_good(w, g) && c.n < 2 && w->group)
+		if (l->tries_conf && pairs_base_good(w, g) && c.n < 2 && w->group)
 			c.group[c.n++] = w->group[g];
 	}
 	return c;
@@ -154,7 +154,7 @@ int pairs_plan_rail(struct rail_work *w, const struct pairs_node *node,
 
 	for (size_t k = 0; k < links; k++) {
 		const struct link_acc *l = pairs_find(w, link[k].a, link[k].b);
-		uint32_t have = l->n_conf + l->miss_conf, need = pairs_link_needs(w->o, l);
+		uint32_t have = l->tries_conf, need = pairs_link_needs(w->o, l);
 		/* One that never gave a value is only tried again. */
 		if (l->n_round + l->n_conf == 0)
 			need = w->o->repeats;

@@ -16,8 +16,8 @@ struct link_acc {
 	uint32_t n_round, n_conf;
 	uint32_t miss_round, miss_conf; /* failed or unreachable */
 	uint32_t unreach;               /* of those, unreachable */
-	uint32_t not_run;
-	double y, yc; /* of the rounds, of confirmation; NAN without */
+	uint32_t tries_conf;            /* launches of confirmation, of any outcome */
+	double y, yc;                   /* of the rounds, of confirmation; NAN without */
 	bool suspect;
 };
 
@@ -70,6 +70,19 @@ struct task_list {
 	size_t n, cap;
 };
 
+/* Everything one call holds. */
+struct judge {
+	const struct pairs_opts *o;
+	const struct pairs_input *in;
+	struct link_acc *link;
+	size_t links;
+	double *values;
+	struct rail_work w;
+	struct pairs_judgement *j;
+	size_t listed_cap;
+	struct task_list tasks;
+};
+
 /* Median; reorders v. NAN when n is 0. */
 double pairs_median(double *v, size_t n);
 /* The host's value as pairs_judge.h describes it; reorders v. */
@@ -109,5 +122,12 @@ int pairs_plan_rail(struct rail_work *w, const struct pairs_node *node,
 	const struct pairs_link *link, size_t links, struct task_list *list);
 /* Give the listed pairs disjoint rounds and repeat them. @return 0 or -ENOMEM */
 int pairs_plan_rounds(struct task_list *list, uint32_t hosts, uint32_t repeats);
+
+/* Set the rails' off_level. */
+void pairs_compare_rails(struct judge *g);
+/* Fill host[] and the account. @return 0 or -ENOMEM */
+int pairs_count_hosts(struct judge *g);
+enum pairs_verdict pairs_reach_verdict(const struct judge *g);
+void pairs_rank(struct pairs_judgement *j);
 
 #endif

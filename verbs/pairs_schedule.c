@@ -76,6 +76,10 @@ void pairs_slot(uint32_t round, uint32_t slot, uint32_t n, uint32_t *a, uint32_t
 	/* Pairs lie about the centre: (mid - t, mid + t). t = 0 is the centre with the fixed host,
 	 * which an odd count does not have. */
 	uint32_t t = n % 2 ? slot + 1 : slot;
+	if (k == 0) { /* no pair at all */
+		*a = *b = 0;
+		return;
+	}
 	uint32_t x = mid >= t ? mid - t : mid + k - t;
 	uint32_t y = t == 0 ? k : (mid + t) % k;
 
@@ -112,9 +116,12 @@ uint64_t pairs_schedule_steps(const struct pairs_schedule *s)
 struct pairs_step pairs_schedule_step(const struct pairs_schedule *s, uint64_t i)
 {
 	struct pairs_step step;
-	uint64_t place = i % s->rounds + s->first;
+	uint32_t full = pairs_full_rounds(s->hosts);
 
+	if (full == 0 || s->rounds == 0) /* never after pairs_schedule_init() */
+		return (struct pairs_step){0, 0};
+	uint64_t place = i % s->rounds + s->first;
 	step.rail = (uint32_t)(i / s->rounds);
-	step.round = pairs_round_at((uint32_t)(place % pairs_full_rounds(s->hosts)), s->hosts);
+	step.round = pairs_round_at((uint32_t)(place % full), s->hosts);
 	return step;
 }
