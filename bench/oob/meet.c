@@ -231,6 +231,7 @@ struct meeting {
 	bool *has;
 	int here;
 	uint64_t timeout_ns;
+	bool some; /* go on with those who came */
 };
 
 static void end_for_all(struct meeting *m, struct oob_guest *g, struct fb_err *e)
@@ -343,9 +344,11 @@ static int gather_ranks(struct meeting *m, struct fb_err *e)
 		else if (fb_stop_requested())
 			rc = fb_fail(e, FB_EXIT_UNMEASURED, EINTR,
 				"interrupted while waiting for ranks");
+		else if (left == 0 && m->some)
+			return 0;
 		else if (left == 0)
 			rc = name_missing(m, e);
-		if (rc == 0 && fb_clock_ns() - checked > OOB_SLICE_MS * 1000000u) {
+		if (rc == 0 && !m->some && fb_clock_ns() - checked > OOB_SLICE_MS * 1000000u) {
 			rc = check_seats(m, e);
 			checked = fb_clock_ns();
 		}
@@ -373,7 +376,8 @@ static int meet_root(
 	const struct fb_oob_cfg *cfg, struct fb_oob_listener *l, struct fb_oob *o, struct fb_err *e)
 {
 	struct oob_tcp *t = o->priv;
-	struct meeting m = {.o = o, .l = l, .here = 1, .timeout_ns = cfg->timeout_ns};
+	struct meeting m = {
+		.o = o, .l = l, .here = 1, .timeout_ns = cfg->timeout_ns, .some = cfg->some};
 	struct fb_strbuf b = {0};
 	m.has = calloc((size_t)o->size, sizeof(*m.has));
 	if (!m.has)
@@ -381,6 +385,9 @@ static int meet_root(
 	m.has[0] = true;
 	make_room(o->size);
 	int rc = gather_ranks(&m, e);
+	t->some = cfg->some;
+	for (int i = 1; i < o->size; i++)
+		t->conn[i].eof = t->conn[i].eof || !m.has[i];
 	free(m.has);
 	if (rc != 0)
 		return rc;

@@ -125,7 +125,7 @@ static int call_begin(struct call *c, struct fb_oob *o, uint64_t deadline)
 {
 	c->f = front_of(o);
 	c->o = o;
-	c->deadline = deadline;
+	c->deadline = c->f->limit && c->f->limit < deadline ? c->f->limit : deadline;
 	memset(&c->err, 0, sizeof(c->err));
 	c->f->seq++;
 	if (c->f->broken.code != 0)
@@ -409,6 +409,40 @@ int fb_oob_gather_json(
 	else
 		json_decref(array);
 	return call_end(&c, rc, e);
+}
+
+/* ---- one rank at a time ---------------------------------------------------------------------- */
+
+int fb_oob_tell(struct fb_oob *o, int rank, const json_t *j, uint64_t deadline, struct fb_err *e)
+{
+	struct call c = {.f = front_of(o), .o = o};
+	char *text = NULL;
+	uint32_t len = 0;
+	int rc = dump(&c, j, &text, &len);
+	if (rc == 0)
+		rc = o->ops->send(o, rank, text, len, deadline, &c.err);
+	free(text);
+	return rc == 0 ? 0 : pass_on(e, &c.err);
+}
+
+int fb_oob_hear(struct fb_oob *o, int rank, json_t **j, uint64_t deadline, struct fb_err *e)
+{
+	struct call c = {.f = front_of(o), .o = o};
+	void *text = NULL;
+	uint32_t len = 0;
+	*j = NULL;
+	int rc = o->ops->recv(o, rank, &text, &len, deadline, &c.err);
+	if (rc == 0) {
+		*j = parse(&c, rank, text, len);
+		free(text);
+		rc = *j ? 0 : -EPROTO;
+	}
+	return rc == 0 ? 0 : pass_on(e, &c.err);
+}
+
+void fb_oob_limit(struct fb_oob *o, uint64_t deadline)
+{
+	front_of(o)->limit = deadline;
 }
 
 /* ---- outcomes -------------------------------------------------------------------------------- */

@@ -32,6 +32,9 @@ struct fb_oob_cfg {
 	int port;            /**< -p/--port */
 	char *token;         /**< --token TEXT or FABRICBENCH_TOKEN: peers without it are refused */
 	uint64_t timeout_ns; /**< --connect-timeout (30s) */
+	bool some; /**< not an option: rank 0 goes on with the ranks that came in time, and one that
+		      ends later ends alone; such a handle is used by fb_oob_tell() and
+		      fb_oob_hear() only */
 };
 extern const struct fb_opt fb_oob_opts[];
 
@@ -109,6 +112,18 @@ int fb_oob_agree(struct fb_oob *o, struct fb_err *e, uint64_t deadline) FB_MUST_
 /** Has a rank gone? 0, or -ECONNRESET with its rank and host. Never blocks, reads nothing that a
  * call would want. */
 int fb_oob_lost(struct fb_oob *o, struct fb_err *e);
+/**
+ * One message between rank 0 and one rank, outside of the collective calls, for ranks that each do
+ * their own: with cfg.some a failure of one rank concerns that rank only, and breaks nothing.
+ * @return 0; -ECONNRESET: it has left, or never came; -ETIMEDOUT, -EINTR, -EPROTO
+ */
+int fb_oob_tell(struct fb_oob *o, int rank, const json_t *j, uint64_t deadline,
+	struct fb_err *e) FB_MUST_CHECK;
+/** The next such message of `rank`; *j is a new reference. */
+int fb_oob_hear(
+	struct fb_oob *o, int rank, json_t **j, uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
+/** No collective call on this handle lasts beyond `deadline`, whatever its own says. */
+void fb_oob_limit(struct fb_oob *o, uint64_t deadline);
 /** Tell all ranks why, so that their pending calls end with that text. */
 void fb_oob_abort(struct fb_oob *o, const struct fb_err *why);
 /** "rank 3 on node07" @return buf */

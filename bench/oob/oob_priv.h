@@ -23,6 +23,7 @@ struct oob_front {
 	struct fb_oob o;
 	struct fb_err broken; /**< the first failure: the handle is of no use after it */
 	uint32_t seq;         /**< number of the collective call, the same on all ranks */
+	uint64_t limit;       /**< deadline of every collective call; 0: their own alone */
 };
 struct fb_oob *oob_new(struct fb_err *e);
 /** Free a handle whose transport was never opened. */
@@ -149,10 +150,11 @@ void oob_conn_close(struct oob_conn *c);
 struct oob_tcp {
 	struct oob_conn *conn; /**< by rank; rank 0 has size-1 of them, others only [0] */
 	char (*hosts)[OOB_HOST];
-	void *pfd;                        /**< struct pollfd[size] */
-	int *pfd_rank;                    /**< whose entry that is */
-	struct fb_err dead;               /**< why nothing goes any more; code 0: it goes */
-	bool told;                        /**< the others know */
+	void *pfd;          /**< struct pollfd[size] */
+	int *pfd_rank;      /**< whose entry that is */
+	struct fb_err dead; /**< why nothing goes any more; code 0: it goes */
+	bool told;          /**< the others know */
+	bool some;          /**< rank 0: a rank that goes, goes alone (fb_oob_cfg.some) */
 	struct fb_oob_listener *listener; /**< a server's: further clients hear "busy" */
 };
 /** Make o a tcp star of `size` ranks; connections are filled in by the caller. */

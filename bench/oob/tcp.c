@@ -64,11 +64,30 @@ void oob_tcp_die(struct fb_oob *o, const struct fb_err *why, int except)
 		tell(o, why, except);
 }
 
+/* Where each rank is on its own, the one that failed is struck off and the others go on. */
+static bool alone(struct fb_oob *o, int rank)
+{
+	struct oob_tcp *t = tcp_of(o);
+	if (!t->some || o->rank != 0)
+		return false;
+	t->conn[rank].eof = true;
+	return true;
+}
+
+static int left_us(struct fb_oob *o, int rank, struct fb_err *e)
+{
+	char who[128];
+	return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
+		fb_oob_peer(o, rank, who, sizeof(who)));
+}
+
 static void gone(struct fb_oob *o, int rank)
 {
 	struct oob_conn *c = &tcp_of(o)->conn[rank];
 	struct fb_err e = {0};
 	char who[128];
+	if (alone(o, rank))
+		return;
 	fb_oob_peer(o, rank, who, sizeof(who));
 	if (c->why != 0 && c->why != ECONNRESET && c->why != EPIPE)
 		fb_fail(&e, FB_EXIT_UNMEASURED, ECONNRESET, "%s is gone: %s", who,
@@ -85,6 +104,8 @@ static void bad_frame(struct fb_oob *o, int rank, const char *what)
 {
 	struct fb_err e = {0};
 	char who[128];
+	if (alone(o, rank))
+		return;
 	fb_fail(&e, FB_EXIT_UNMEASURED, EPROTO, "%s broke the protocol: %s",
 		fb_oob_peer(o, rank, who, sizeof(who)), what);
 	oob_tcp_die(o, &e, -1);
@@ -104,6 +125,8 @@ static void frame_of(struct fb_oob *o, int rank)
 		bad_frame(o, rank, "no memory for its message");
 		break;
 	case OOB_ABORT:
+		if (alone(o, rank))
+			break;
 		if (oob_err_get(body, h.len, version, &why) == 0 && why.code != 0)
 			oob_tcp_die(o, &why, rank);
 		else
@@ -180,8 +203,7 @@ static int turn(struct fb_oob *o, int rank, int out, uint64_t begin, uint64_t de
 	if (t->conn[rank].head && out < 0)
 		return 0;
 	if (t->conn[rank].bye || t->conn[rank].eof)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
-			fb_oob_peer(o, rank, who, sizeof(who)));
+		return left_us(o, rank, e);
 	if (o->stopped())
 		return fb_fail(e, FB_EXIT_UNMEASURED, EINTR, "interrupted while waiting for %s",
 			fb_oob_peer(o, rank, who, sizeof(who)));
@@ -204,11 +226,8 @@ static int tcp_send(struct fb_oob *o, int dst, const void *buf, uint32_t len, ui
 	for (;;) {
 		if (t->dead.code != 0)
 			return dead(t, e);
-		if (c->bye || c->eof || c->fd < 0) {
-			char who[128];
-			return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
-				fb_oob_peer(o, dst, who, sizeof(who)));
-		}
+		if (c->bye || c->eof || c->fd < 0)
+			return left_us(o, dst, e);
 		int rc = oob_conn_write(c, hdr, buf, len, &done);
 		if (rc == 1)
 			return 0;
@@ -217,7 +236,7 @@ static int tcp_send(struct fb_oob *o, int dst, const void *buf, uint32_t len, ui
 			read_peer(o, dst);
 			if (t->dead.code == 0)
 				gone(o, dst);
-			return dead(t, e);
+			return t->dead.code != 0 ? dead(t, e) : left_us(o, dst, e);
 		}
 		rc = turn(o, dst, dst, begin, deadline, "took nothing", e);
 		if (rc != 0)
