@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "bench/core/clock.h"
+#include "bench/core/gate.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
@@ -245,7 +246,8 @@ static int null_metrics(void *state, const struct fb_point *p, struct fb_metric 
 			.better = "higher",
 			.kind = FB_METRIC_RATE,
 			.per_unit = (double)p->size,
-			.bound = cfg->bound};
+			.bound = cfg->bound,
+			.line_rate = cfg->bound};
 		snprintf(m[n].bound_why, sizeof(m[n].bound_why), "given by --bound");
 		n++;
 	}
@@ -391,6 +393,7 @@ const struct fb_bench null_bench = {
 struct null_command {
 	struct null_cfg null;
 	struct fb_runctl_cfg runctl;
+	struct fb_gate_cfg gates;
 	struct fb_output_cfg output;
 	struct fb_oob_cfg oob;
 	struct fb_bench bench; /* null_bench with --combine */
@@ -408,6 +411,7 @@ static const struct fb_opt_spec null_spec = {
 	.sets = {{.title = "Samples", .opts = null_opts},
 		{.title = "Run control", .opts = fb_runctl_opts},
 		{.title = "Ranks", .opts = fb_oob_opts},
+		{.title = "Gates", .opts = fb_gate_opts},
 		{.title = "Output", .opts = fb_output_opts}},
 };
 
@@ -452,6 +456,7 @@ static int null_run_parsed(struct null_command *c, struct fb_opt_spec *spec, int
 		status = fb_cmd_fail(&e);
 	if (c->doc) {
 		fb_doc_error(c->doc, &e);
+		status = fb_gate_judge(c->doc, &c->gates, "bandwidth", status);
 		status = fb_doc_finish(c->doc, status);
 		fb_doc_free(c->doc);
 	}
@@ -467,7 +472,8 @@ static int null_run(int argc, char **argv)
 	spec.sets[0].cfg = &c.null;
 	spec.sets[1].cfg = &c.runctl;
 	spec.sets[2].cfg = &c.oob;
-	spec.sets[3].cfg = &c.output;
+	spec.sets[3].cfg = &c.gates;
+	spec.sets[4].cfg = &c.output;
 	struct fb_err e = {0};
 	int rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc != 0)

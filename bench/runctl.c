@@ -25,7 +25,7 @@
 #define MAX_GROWTH      64u
 #define MIN_BATCHES     6u /* below, a median of batches has no 95 % interval */
 
-enum order_kind { ORDER_PREPARE, ORDER_BATCH, ORDER_CHECK, ORDER_AGREE, ORDER_END };
+enum order_kind { ORDER_PREPARE, ORDER_BATCH, ORDER_WARMUP, ORDER_CHECK, ORDER_AGREE, ORDER_END };
 
 /** What the owner sends before everything. */
 struct order {
@@ -43,6 +43,11 @@ struct fb_oob *fb_run_oob(struct fb_run *run)
 uint64_t fb_run_deadline(const struct fb_run *run)
 {
 	return run->deadline;
+}
+
+bool fb_run_counting(const struct fb_run *run)
+{
+	return run->counting;
 }
 
 static int stopped(struct fb_err *e)
@@ -146,6 +151,8 @@ static uint32_t measure(struct fb_run *run, uint64_t iters)
 	s->iters = s->n > 0 ? s->n : iters;
 	s->elapsed_ns = sink.elapsed_ns;
 	s->work = sink.work > 0 ? sink.work : (double)s->iters;
+	s->received = sink.received;
+	s->received_ns = sink.received_ns;
 	if (rc < 0)
 		s->n = s->iters = 0;
 	/* One's own samples are needed where ranks are compared; else the owner's alone. */
@@ -231,6 +238,8 @@ static int follow(struct fb_run *run, struct fb_err *e)
 			rc = o.point < run->points.n ? do_prepare(run, &o, e) : -EPROTO;
 			break;
 		case ORDER_BATCH:
+		case ORDER_WARMUP:
+			run->counting = o.kind == ORDER_BATCH;
 			rc = run->point && o.iters <= run->cap ? follow_batch(run, o.iters, e)
 							       : -EPROTO;
 			break;
@@ -321,9 +330,10 @@ static int owner_batch(
 	struct fb_oob_part one, *parts = NULL;
 	int rc = stopped(e);
 	if (rc == 0)
-		rc = order(run, ORDER_BATCH, run->point->index, iters, e);
+		rc = order(run, keep ? ORDER_BATCH : ORDER_WARMUP, run->point->index, iters, e);
 	if (rc < 0)
 		return give_up(run, e);
+	run->counting = keep;
 	uint64_t start = fb_clock_ns();
 	uint32_t len = measure(run, iters);
 	*ns = fb_clock_ns() - start;
@@ -435,8 +445,12 @@ static void add_results(struct fb_run *run, const struct fb_metric *m, int nm)
 		.after = run->after,
 		.facts = facts,
 		.validity = &run->validity};
-	for (int i = 0; i < nm; i++)
-		fb_doc_add_result(run->doc, acc_result(run->acc, &m[i], &c));
+	for (int i = 0; i < nm; i++) {
+		json_t *result = acc_result(run->acc, &m[i], &c);
+		if (result && run->b->extend)
+			run->b->extend(run->st, run->point, &m[i], result);
+		fb_doc_add_result(run->doc, result);
+	}
 	json_decref(facts);
 }
 

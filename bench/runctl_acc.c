@@ -53,6 +53,7 @@ void acc_free(struct acc *a)
 void acc_reset(struct acc *a)
 {
 	a->iters = a->elapsed_ns = a->warmup = 0;
+	a->arrived = a->counted = 0;
 	a->work = 0;
 	a->nbatches = 0;
 	a->lag1 = NAN;
@@ -150,6 +151,26 @@ static double rank_elapsed(const struct fb_oob_part *part, bool has_samples)
 	return has_samples ? sum_ns(samples_of(part), s->n) : 0;
 }
 
+/* What arrived, by the ranks where it arrived; the work of a batch that one rank sent and another
+ * took. @return false when no rank, or of senders that add up not every one's target, can tell */
+static bool arrived(struct acc *a, const struct fb_oob_part *parts, double *work, double *ns)
+{
+	double rate = 0, own = rank_elapsed(&parts[0], true);
+	int told = 0;
+	*ns = 0;
+	for (int r = 0; r < a->size; r++) {
+		const struct batch_status *s = status_of(&parts[r]);
+		double t = s->received_ns > 0 ? (double)s->received_ns : own;
+		if (s->received <= 0 || t <= 0)
+			continue;
+		rate += s->received / t;
+		*ns = fmax(*ns, t);
+		told++;
+	}
+	*work = rate * *ns;
+	return a->combine == FB_COMBINE_SUM_RATE ? told == a->size : told > 0;
+}
+
 int acc_add(
 	struct acc *a, const struct fb_oob_part *parts, uint64_t *out, size_t cap, struct fb_err *e)
 {
@@ -179,6 +200,13 @@ int acc_add(
 	}
 	if (a->combine == FB_COMBINE_SUM_RATE)
 		work = rate * ns; /* the work that all ranks together do in the longest batch */
+	double there, there_ns;
+	a->counted++;
+	if (a->combine != FB_COMBINE_MAX && arrived(a, parts, &there, &there_ns)) {
+		a->arrived++;
+		work = there;
+		ns = there_ns;
+	}
 	if (a->nbatches == MAX_SAMPLES)
 		halve(a);
 	a->batch_work[a->nbatches] = work;
@@ -297,19 +325,52 @@ static void set_ns(json_t *j, const char *key, double v)
 		fb_json_set_int(j, key, llround(v));
 }
 
+static const struct {
+	const char *key;
+	double q;
+} wanted[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99_9", 0.999}, {"p99_99", 0.9999}};
+#define NWANTED (sizeof(wanted) / sizeof(wanted[0]))
+
+/* The binomial interval of each percentile that the sample supports; an interval whose upper rank
+ * lies beyond the histogram's range is none. */
+static json_t *percentile_cis(const struct fb_hist *h)
+{
+	json_t *all = json_object();
+	double v;
+	fb_json_set_real(all, "level", LEVEL, NULL);
+	for (size_t i = 0; i < NWANTED; i++) {
+		uint64_t lo, hi;
+		size_t mlo, mhi;
+		double from, to;
+		bool have = wanted[i].q == 0.5
+				    ? fb_median_ci_ranks(h->n, LEVEL, &mlo, &mhi)
+				    : fb_quantile_ci_ranks(h->n, wanted[i].q, LEVEL, &lo, &hi);
+		if (!have || fb_hist_percentile(h, wanted[i].q, &v) < 0)
+			continue;
+		if (wanted[i].q == 0.5) { /* the same as the result's own `ci` */
+			lo = mlo;
+			hi = mhi;
+		}
+		from = hist_rank(h, lo);
+		to = hist_rank(h, hi);
+		if (!isfinite(from) || !isfinite(to))
+			continue;
+		json_t *one = json_object();
+		set_ns(one, "lo", from);
+		set_ns(one, "hi", to);
+		json_object_set_new(all, wanted[i].key, one);
+	}
+	return all;
+}
+
 static json_t *time_stats(const struct acc *a, double median)
 {
-	static const struct {
-		const char *key;
-		double q;
-	} wanted[] = {
-		{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99_9", 0.999}, {"p99_99", 0.9999}};
 	json_t *s = json_object();
 	double v;
 	if (a->hist.n == 0)
 		return s;
 	fb_json_set_int(s, "min", (int64_t)a->hist.min);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+	for (size_t i = 0; i < NWANTED; i++) {
 		/* Absent where the sample cannot support it. */
 		if (fb_hist_percentile(&a->hist, wanted[i].q, &v) == 0)
 			set_ns(s, wanted[i].key, v);
@@ -318,6 +379,7 @@ static json_t *time_stats(const struct acc *a, double median)
 	fb_json_set_real(s, "mean", fb_hist_mean(&a->hist), NULL);
 	fb_json_set_real(s, "stddev", fb_hist_stddev(&a->hist), NULL);
 	set_ns(s, "mad", hist_mad(&a->hist, median));
+	json_object_set_new(s, "ci", percentile_cis(&a->hist));
 	if (isfinite(a->lag1))
 		fb_json_set_real(s, "lag1", a->lag1, NULL);
 	return s;
@@ -491,6 +553,8 @@ json_t *acc_result(struct acc *a, const struct fb_metric *m, const struct point_
 	fb_json_set_str(j, "definition", b->definition);
 	double value = set_value(a, m, j);
 	json_object_set_new(j, "bound", bound_json(m));
+	if (m->line_rate > 0)
+		fb_json_set_real(j, "line_rate", m->line_rate, NULL);
 	fb_json_set_int(j, "n", (int64_t)(time ? a->hist.n : a->iters));
 	fb_json_set_int(j, "warmup_dropped", (int64_t)a->warmup);
 	if (time) {
@@ -502,6 +566,9 @@ json_t *acc_result(struct acc *a, const struct fb_metric *m, const struct point_
 		for (size_t i = 0; i < n; i++)
 			json_array_append_new(samples, fb_json_real(a->scratch[i]));
 		json_object_set_new(j, "samples", samples);
+		if (a->arrived > 0)
+			fb_json_set_str(j, "measured_at",
+				a->arrived == a->counted ? "receiver" : "receiver and sender");
 		json_object_set_new(j, "stats", rate_stats(a, m));
 	}
 	json_object_set_new(j, "per_rank", per_rank(a, m));

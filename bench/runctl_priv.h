@@ -17,6 +17,8 @@ struct batch_status {
 	int64_t code; /**< 0, or the negative errno of measure() */
 	uint64_t n, iters, elapsed_ns;
 	double work;
+	double received; /**< as in struct fb_sink */
+	uint64_t received_ns;
 };
 
 /** Everything of one point, at the owner. */
@@ -34,6 +36,8 @@ struct acc {
 	struct fb_hist *rank_hist;
 	uint64_t *rank_slowest; /**< iterations in which this rank was the last */
 	double *rank_work, *rank_ns;
+	uint64_t arrived; /**< batches whose rate was measured where the work arrives */
+	uint64_t counted; /**< batches in all */
 	uint64_t warmup;
 	double scratch[4 * MAX_SAMPLES];
 };
@@ -74,6 +78,7 @@ struct fb_run {
 	struct fb_point_list points;
 	const struct fb_point *point; /* in progress; NULL: setup */
 	uint64_t deadline;
+	bool counting;       /* the batch under way is none of warm-up */
 	bool broken;         /* the control channel itself failed: nothing more goes over it */
 	struct fb_err local; /* this rank's failure, until all agree on it */
 	char *buf;           /* a batch_status, then room for cap samples */

@@ -36,6 +36,10 @@ struct fb_sink {
 			      */
 	double work; /**< units of work done (rate metrics multiply by per_unit); 0: the batch's
 			iterations */
+	/* Set by a rank at which another rank's work arrives and completes: then the rate is what
+	 * arrived there, in its own time, and not what the sender believes. */
+	double received;      /**< units of work that arrived; 0: this rank cannot tell */
+	uint64_t received_ns; /**< how long that took here; 0: the sender's time counts */
 };
 
 enum fb_metric_kind {
@@ -58,6 +62,7 @@ struct fb_metric {
 	double per_unit; /**< RATE: unit amount per unit of work, e.g. message bytes */
 	double bound;    /**< physical bound in `unit`; 0: none known */
 	char bound_why[160];
+	double line_rate; /**< raw rate of the links used, in `unit`, for gates; 0: not known */
 };
 #define FB_MAX_METRICS 4
 
@@ -130,6 +135,10 @@ struct fb_bench {
 	 * NULL. New reference. */
 	json_t *(*facts)(void *st, const struct fb_point *p);
 	void (*teardown)(void *st);
+	/** Add keys of the benchmark's own to the finished result of one metric (owner only). May
+	 * be NULL. */
+	void (*extend)(
+		void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result);
 };
 
 /** Run control's options; chain fb_runctl_opts (letters n, D, w as both fields use them). */
@@ -163,6 +172,9 @@ int fb_run_bench(struct fb_doc *doc, const struct fb_bench *b, const void *cfg,
 struct fb_oob *fb_run_oob(struct fb_run *run);
 /** Deadline (absolute ns) of the point in progress, or of setup. */
 uint64_t fb_run_deadline(const struct fb_run *run);
+/** Does the batch under way count? False: warm-up, which is dropped. For what measure() keeps by
+ * itself. */
+bool fb_run_counting(const struct fb_run *run);
 /** Should a long wait go on? 0, or -EINTR (signal), -ETIMEDOUT (deadline), -ECONNRESET (a rank is
  * gone), *e filled. Cheap enough for every millisecond, not for every poll. */
 int fb_run_check(struct fb_run *run, struct fb_err *e);

@@ -251,7 +251,7 @@ static void label(const json_t *result, char *s)
 static const struct {
 	const char *key, *name;
 } percentiles[] = {{"min", "min"}, {"p50", "p50"}, {"p90", "p90"}, {"p99", "p99"},
-	{"p99_9", "p99.9"}, {"max", "max"}};
+	{"p99_9", "p99.9"}, {"p99_99", "p99.99"}, {"max", "max"}};
 #define NPERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
 static void fill_distribution(struct grid *g, const struct group *gr, unsigned first)
@@ -380,8 +380,28 @@ static void print_heading(const struct group *gr, FILE *out)
 		fprintf(out, "%s%s", m ? ", " : "", fb_json_str(gr->metrics[m], "metric", ""));
 	if (what)
 		fprintf(out, ": %s", what);
-	fprintf(out, "; %s loop, sync %s\n\n", fb_json_str(r, "load", "?"),
-		fb_json_str(r, "sync", "?"));
+	/* A tail of times is that of the load it was measured under: without a load, of the idle
+	 * fabric. */
+	bool closed = strcmp(fb_json_str(r, "load", "?"), "closed") == 0;
+	fprintf(out, "; %s%s loop, sync %s\n\n", gr->distribution && closed ? "idle, " : "",
+		fb_json_str(r, "load", "?"), fb_json_str(r, "sync", "?"));
+}
+
+/* The worst stretch of a series, so that a link that comes and goes is not averaged away. */
+static void print_window(const json_t *r, FILE *out)
+{
+	const json_t *worst = json_object_get(r, "worst_window");
+	struct scale s = scale_of(r);
+	char name[CELL], value[CELL], width[CELL];
+	double v = fb_json_num(worst, "value", NAN);
+	if (!isfinite(v))
+		return;
+	label(r, name);
+	put(value, v * s.factor);
+	fb_fmt_duration(fb_json_num(worst, "window_ns", NAN), width, sizeof(width));
+	fprintf(out, "  %s, %s: worst %s: %s %s, %.0f %% of the whole\n", name,
+		fb_json_str(r, "metric", ""), width, value, s.unit,
+		100 * v / fb_json_num(r, "value", NAN));
 }
 
 /* Why a figure is not to be trusted, and what the share of the bound relates to. */
@@ -403,6 +423,7 @@ static void print_notes(const struct group *gr, FILE *out)
 				fprintf(out, "  %s, %s: %s: %s\n", name,
 					fb_json_str(r, "metric", ""), fb_json_str(v, "state", "?"),
 					json_string_value(json_array_get(reasons, i)));
+			print_window(r, out);
 			if (fb_json_str(r, "value_reason", NULL))
 				fprintf(out, "  %s, %s: no value: %s\n", name,
 					fb_json_str(r, "metric", ""),
@@ -496,6 +517,8 @@ static void print_checks(const json_t *checks, FILE *out)
 		char observed[80], expected[80];
 		brief(json_object_get(c, "observed"), observed, sizeof(observed));
 		fprintf(out, "  %-5s  %s", state, fb_json_str(c, "id", "?"));
+		if (fb_json_str(c, "case", NULL))
+			fprintf(out, " at %s", fb_json_str(c, "case", ""));
 		if (!json_is_null(json_object_get(c, "observed")))
 			fprintf(out, ": %s", observed);
 		if (json_is_object(json_object_get(c, "expected"))) {
