@@ -17,3 +17,4 @@ FUZZ += bench/core/result_fuzz.c
 TESTS += bench/core/sysroot_test.c bench/core/sysinfo_test.c
 TESTS += bench/core/result_test.c bench/core/table_test.c
 TESTS += bench/core/plugin_test.c
+TESTS += bench/core/gate_test.c
