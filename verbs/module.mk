@@ -6,3 +6,5 @@ TESTS += verbs/addr_test.c verbs/params_test.c
 SRC += verbs/pairs_account.c verbs/pairs_fit.c verbs/pairs_judge.c verbs/pairs_plan.c verbs/pairs_schedule.c
 TESTS += verbs/pairs_fit_test.c verbs/pairs_fleet_test.c verbs/pairs_judge_test.c verbs/pairs_schedule_test.c
 FUZZ += verbs/order_fuzz.c
+SRC += verbs/pace.c verbs/series.c
+TESTS += verbs/wc_test.c

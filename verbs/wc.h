@@ -22,6 +22,13 @@ struct verbs_wc_info {
 const struct verbs_wc_info *verbs_wc_lookup(enum ibv_wc_status status);
 
 /**
+ * What a vendor's code adds to the status on mlx5, whose codes are the only ones that public
+ * reports make anything of. @param next the check to run besides, or NULL @return NULL: nothing is
+ * known
+ */
+const char *verbs_wc_vendor(enum ibv_wc_status status, uint32_t code, const char **next);
+
+/**
  * Record a failed completion: name, vendor code, operation, local and remote device, causes, next
  * check. @param what what was under way, e.g. "write of 64 B to rxe0 on node7"
  * @return -EIO; -ETIMEDOUT for exhausted retries
