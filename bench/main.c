@@ -31,7 +31,7 @@ static void list(const struct fb_cmd *table, const char *before, FILE *out)
 			char group[66];
 			snprintf(group, sizeof(group), "%s ", name);
 			list(table->sub, group, out);
-		} else {
+		} else if (table->summary) { /* without one: hidden, for tests */
 			fprintf(out, "  %-18s %s\n", name, table->summary);
 		}
 	}

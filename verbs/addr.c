@@ -53,6 +53,13 @@ int verbs_gid_parse(const char *text, union ibv_gid *gid)
 	return -EINVAL;
 }
 
+static bool family_fits(const struct verbs_gid *g, int want)
+{
+	if (want == VERBS_GID_ANY_IPV6)
+		return g->family == VERBS_GID_IPV6 || g->family == VERBS_GID_LINK_LOCAL;
+	return want < 0 || (int)g->family == want;
+}
+
 int verbs_gid_choose(const struct verbs_gid *v, unsigned n, const struct verbs_gid_want *want)
 {
 	int best = -1, best_score = -1;
@@ -63,10 +70,15 @@ int verbs_gid_choose(const struct verbs_gid *v, unsigned n, const struct verbs_g
 			continue;
 		if (want->type >= 0 && (int)v[i].type != want->type)
 			continue;
-		if (want->family >= 0 && (int)v[i].family != want->family)
+		if (!family_fits(&v[i], want->family))
+			continue;
+		if (want->vlan && v[i].vlan != want->vlan)
+			continue;
+		if (want->by_address && memcmp(&v[i].raw, &want->addr, sizeof v[i].raw) != 0)
 			continue;
 		/* Types are ordered IB < v1 < v2, families best first. */
-		score = (int)v[i].type * 8 + (VERBS_GID_NATIVE - (int)v[i].family);
+		score = (int)v[i].type * 16 + (VERBS_GID_NATIVE - (int)v[i].family) * 2 +
+			!v[i].vlan;
 		if (score > best_score || (score == best_score && v[i].index < v[best].index)) {
 			best = (int)i;
 			best_score = score;
@@ -120,6 +132,7 @@ json_t *verbs_end_to_json(const struct verbs_end *x)
 	fb_json_set_int(j, "length", (int64_t)x->length);
 	fb_json_set_int(j, "credit_addr", (int64_t)x->credit_addr);
 	fb_json_set_int(j, "rkey", x->rkey);
+	fb_json_set_int(j, "credit_rkey", x->credit_rkey);
 	fb_json_set_int(j, "nqp", x->nqp);
 	return j;
 }
@@ -160,7 +173,7 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e)
 		{"gid_index", 0, 65535}, {"gid_type", 0, 2}, {"gid_family", 0, 3},
 		{"grh_required", 0, 1}, {"max_rd_atomic", 0, 255}, {"addr", INT64_MIN, INT64_MAX},
 		{"length", 0, INT64_MAX}, {"credit_addr", INT64_MIN, INT64_MAX},
-		{"rkey", 0, UINT32_MAX}, {"nqp", 1, 16384}};
+		{"rkey", 0, UINT32_MAX}, {"nqp", 1, 16384}, {"credit_rkey", 0, UINT32_MAX}};
 	int64_t v[sizeof nums / sizeof nums[0]];
 	char gid[INET6_ADDRSTRLEN];
 	int rc;
@@ -198,6 +211,7 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e)
 	x->credit_addr = (uint64_t)v[14];
 	x->rkey = (uint32_t)v[15];
 	x->nqp = (unsigned)v[16];
+	x->credit_rkey = (uint32_t)v[17];
 	return 0;
 }
 
@@ -295,6 +309,31 @@ int verbs_ends_fit(
 		return -EPROTO;
 	}
 	return (int)(mtu ? mtu : common);
+}
+
+int verbs_used_fits(const struct verbs_gid *used, const struct verbs_end *peer,
+	const struct verbs_gid *wanted, unsigned used_tc, unsigned tc, const char *device,
+	struct fb_err *e)
+{
+	if (used->type != wanted->type || used->type != peer->gid_type) {
+		bool here = used->type != wanted->type;
+		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+			"rdma_cm uses GID %u of type %s on %s, and not %s as %s (GID %u)", used->index,
+			verbs_gid_type_names[used->type], device,
+			verbs_gid_type_names[here ? wanted->type : peer->gid_type],
+			here ? "wanted" : "the peer does", here ? wanted->index : peer->gid_index);
+		fb_hint(e, "the port's default_roce_mode decides (rdma_cm in configfs; cma_roce_mode -d %s "
+			   "-m 2 for v2), at both ends; or leave --rdma-cm out", device);
+		return -EPROTO;
+	}
+	if (tc && used_tc != tc) {
+		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+			"rdma_cm has given %s the traffic class %u, and not %u as asked for", device,
+			used_tc, tc);
+		fb_hint(e, "leave --rdma-cm out, or set default_roce_tos in configfs (cma_roce_tos)");
+		return -EPROTO;
+	}
+	return 0;
 }
 
 /* ---- the path -------------------------------------------------------------------------------- */

@@ -27,14 +27,20 @@ struct verbs_gid {
 	enum verbs_gid_type type;
 	enum verbs_gid_family family;
 	uint32_t ifindex; /**< netdev it belongs to; 0: none */
+	unsigned vlan;    /**< of that netdev; 0: untagged */
 };
 
 /** What a person asked for; every field may be "any". */
 struct verbs_gid_want {
-	int index;  /**< exact index, -1: any */
-	int type;   /**< enum verbs_gid_type, -1: the best there is */
-	int family; /**< enum verbs_gid_family, -1: the best there is */
+	int index;       /**< exact index, -1: any */
+	int type;        /**< enum verbs_gid_type, -1: the best there is */
+	int family;      /**< enum verbs_gid_family or VERBS_GID_ANY_IPV6, -1: the best there is */
+	unsigned vlan;   /**< of its netdev, 0: any, untagged first */
+	bool by_address; /**< the address below and no other */
+	union ibv_gid addr;
 };
+/** As a wanted family: IPv6 of any scope, global first. */
+#define VERBS_GID_ANY_IPV6 4
 
 /** ::ffff:a.b.c.d, fe80::/10, or other. On InfiniBand every GID is native. */
 enum verbs_gid_family verbs_gid_family_of(const union ibv_gid *gid, bool infiniband);
@@ -45,8 +51,8 @@ int verbs_gid_parse(const char *text, union ibv_gid *gid);
 
 /**
  * Choose from a port's valid entries. RoCE: v2 before v1; IPv4-mapped, then global IPv6, then
- * link-local; among equals the lowest index. InfiniBand: the lowest index. Never a fixed index:
- * indices move when addresses or VLANs are added.
+ * link-local; among equals  untagged before VLAN, then the lowest index. InfiniBand: the lowest
+ * index. Never a fixed index: indices move when addresses or VLANs are added.
  * @return position in v, or -1 when nothing fits
  */
 int verbs_gid_choose(const struct verbs_gid *v, unsigned n, const struct verbs_gid_want *want);
@@ -79,6 +85,7 @@ struct verbs_end {
 	uint64_t length;
 	uint64_t credit_addr; /**< where the peer writes its receive credits */
 	uint32_t rkey;
+	uint32_t credit_rkey; /**< of the region that credit_addr lies in */
 	unsigned nqp;
 };
 
@@ -94,6 +101,15 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e) 
  * @return the path MTU in bytes, or -EPROTO
  */
 int verbs_ends_fit(const struct verbs_end *a, const struct verbs_end *b, unsigned mtu,
+	struct fb_err *e) FB_MUST_CHECK;
+
+/**
+ * Is what rdma_cm has chosen by itself what was wanted? Refuses, naming both values: another GID type
+ * than ours was to be or than the peer's is, and another traffic class than asked for (0: any).
+ * @return 0 or -EPROTO
+ */
+int verbs_used_fits(const struct verbs_gid *used, const struct verbs_end *peer,
+	const struct verbs_gid *wanted, unsigned used_tc, unsigned tc, const char *device,
 	struct fb_err *e) FB_MUST_CHECK;
 
 struct verbs_path_want {

@@ -6,36 +6,44 @@
  * The send credits of a queue pair count through the whole session, for every point and batch.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/json.h"
+#include "bench/oob/oob.h"
 #include "verbs/benches.h"
+#include "verbs/series.h"
 #include "verbs/state.h"
 
 struct bw_rail {
 	struct verbs_bw b;
 	struct ibv_send_wr *chains; /**< post_list for each QP */
 	uint64_t elapsed;
+	struct verbs_series series; /**< of what was acknowledged or arrived here */
 };
 struct bw_own {
 	struct bw_rail rail[VERBS_MAX_RAILS];
 	verbs_bw_loop loop;
 	uint64_t iters;
+	uint64_t *done;       /**< atomics of the point so far, for each QP; [0]: of all, for adds */
+	uint64_t sent, taken; /**< lossy: messages of the point that went to the receiver, and came */
+	struct verbs_series series; /**< of the point: rails, and both directions, added up */
 };
 
 static void set_credit(struct verbs_rail *r, struct verbs_bw_qp *bq, unsigned q)
 {
-	bq->credit_in = (volatile uint64_t *)(void *)(r->buf + verbs_credit_off(r, q));
-	bq->credit_out = (uint64_t *)(void *)(r->buf + verbs_credit_src_off(r, q));
+	bq->credit_in = verbs_credit_in(r, q);
+	bq->credit_out = verbs_credit_out(r, q);
 	bq->credit_sge = (struct ibv_sge){
-		.addr = (uintptr_t)bq->credit_out, .length = sizeof(uint64_t), .lkey = r->mr->lkey};
+		.addr = (uintptr_t)bq->credit_out, .length = sizeof(uint64_t), .lkey = r->ctl_mr->lkey};
 	bq->credit_wr = (struct ibv_send_wr){.wr_id = VERBS_WR_CREDIT | (uint64_t)q << 32,
 		.sg_list = &bq->credit_sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED};
-	bq->credit_wr.wr.rdma.rkey = r->remote.rkey;
+	bq->credit_wr.wr.rdma.rkey = r->remote.credit_rkey;
 	bq->credit_wr.wr.rdma.remote_addr = r->remote.credit_addr + q * sizeof(uint64_t);
 }
 
@@ -75,40 +83,63 @@ static void set_requests(
 	struct verbs_state *s, struct bw_rail *br, unsigned i, enum verbs_op op, uint64_t size)
 {
 	struct verbs_rail *r = &s->rail[i];
-	bool fetch = verbs_ops[op].fetches;
 
+	br->b.wrong = 0;
+	br->b.meter.size = size;
+	verbs_series_reset(&br->series, s->job->p.window_ns);
+	br->b.imm_mask = verbs_ops[op].immediate ? UINT32_MAX : 0;
 	br->b.flags = verbs_ops[op].inlines && size <= r->inline_cap ? IBV_SEND_INLINE : 0;
 	for (unsigned q = 0; q < r->nqp; q++) {
 		struct verbs_bw_qp *bq = &br->b.qp[q];
-		size_t here = fetch ? verbs_recv_off(r, q) : verbs_send_off(r, q);
-		size_t there = fetch ? verbs_send_off(r, q) : verbs_recv_off(r, q);
-		bq->sge = (struct ibv_sge){.addr = (uintptr_t)r->buf + here,
-			.length = (uint32_t)size,
-			.lkey = r->mr->lkey};
-		for (unsigned k = 0; k < br->b.post_list; k++) {
-			bq->chain[k] = (struct ibv_send_wr){
-				.sg_list = &bq->sge, .num_sge = 1, .opcode = verbs_ops[op].opcode};
-			bq->chain[k].wr.rdma.rkey = r->remote.rkey;
-			bq->chain[k].wr.rdma.remote_addr = r->remote.addr + there;
-		}
+		bq->imm = verbs_imm(q);
+		bq->next_swap = 0;
+		for (unsigned k = 0; k < br->b.post_list; k++)
+			verbs_request(r, q, op, &bq->chain[k], &bq->sge, size);
 	}
+}
+
+/* Nothing is acknowledged, but messages complete at the receiver, which counts them. */
+static bool counted(const struct verbs_state *s, enum verbs_op op)
+{
+	return !verbs_transports[s->job->p.transport].acked && verbs_ops[op].takes_receive;
+}
+
+static verbs_bw_loop choose(const struct verbs_state *s, enum verbs_op op)
+{
+	const struct verbs_params *p = &s->job->p;
+	bool tx = s->rank == 0 || p->bidirectional, rx = s->rank != 0 || p->bidirectional;
+	bool receives = verbs_ops[op].takes_receive;
+
+	if (tx && p->rate && counted(s, op))
+		return verbs_bw_choose_lossy_paced(rx);
+	if (tx && p->rate)
+		return verbs_bw_choose_paced(receives, op == VERBS_CMP_SWAP, rx && receives);
+	if (counted(s, op))
+		return verbs_bw_choose_lossy(p->events, tx, rx);
+	if (op == VERBS_CMP_SWAP)
+		return tx ? verbs_bw_choose_swap(p->events) : NULL;
+	return verbs_bw_choose(receives, p->events, tx, rx && receives);
 }
 
 static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 {
 	struct verbs_state *s = st;
 	struct bw_own *own = s->own;
-	const struct verbs_params *par = &s->job->p;
 	enum verbs_op op = verbs_point_op(p);
-	bool receives = verbs_ops[op].takes_receive;
-	bool tx = s->rank == 0 || par->bidirectional, rx = s->rank != 0 || par->bidirectional;
 	unsigned first, count = verbs_point_rails(s, p, &first);
 
 	(void)e;
 	verbs_state_prepare(s, p);
-	own->loop = verbs_bw_choose(receives, par->events, tx, rx && receives);
-	for (unsigned i = first; i < first + count; i++)
+	own->loop = choose(s, op);
+	own->sent = own->taken = 0;
+	memset(own->done, 0, s->rail[0].nqp * sizeof *own->done);
+	for (unsigned i = first; i < first + count; i++) {
 		set_requests(s, &own->rail[i], i, op, p->size);
+		/* The rails share the rate. */
+		if (s->job->p.rate)
+			own->rail[i].b.meter.gap_ns =
+				(double)p->size * count / (double)s->job->p.rate * 1e9;
+	}
 	return 0;
 }
 
@@ -118,7 +149,7 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 	struct bw_rail *br = &own->rail[rail];
 	int rc;
 
-	(void)s;
+	br->b.meter.series = fb_run_counting(s->run) ? &br->series : NULL;
 	br->b.wait = *w;
 	rc = own->loop(&br->b, own->iters, &br->elapsed);
 	verbs_cq_ack(&br->b.tx);
@@ -126,39 +157,203 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 	return rc;
 }
 
+/* The loops share a batch out over the QPs; adds of all QPs meet in one word. */
+static void note_atomics(struct verbs_state *s, enum verbs_op op, uint64_t iters)
+{
+	struct bw_own *own = s->own;
+	unsigned nqp = s->rail[0].nqp;
+
+	for (unsigned q = 0; q < nqp; q++)
+		own->done[op == VERBS_FETCH_ADD ? 0 : q] += iters / nqp + (q < iters % nqp);
+}
+
+/* What the receiver says of a batch. */
+struct tally {
+	int64_t rc;
+	uint64_t taken, ns;
+};
+
+/**
+ * Goodput is what the receiver has counted, over the longer of both ends' times. Both ends come here,
+ * whatever their loops returned, so that nobody waits in vain. In both directions each end counts for
+ * itself.
+ */
+static int settle(struct verbs_state *s, const struct fb_point *p, int rc, struct fb_sink *sink,
+	struct fb_err *e)
+{
+	struct bw_own *own = s->own;
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	bool both = s->job->p.bidirectional;
+	struct tally mine = {.rc = rc}, all[2];
+	struct fb_err lost = {0};
+	int err;
+
+	for (unsigned i = first; i < first + count; i++) {
+		mine.taken += own->rail[i].b.taken;
+		if (own->rail[i].b.taken_ns > mine.ns)
+			mine.ns = own->rail[i].b.taken_ns;
+	}
+	err = fb_oob_allgather(
+		fb_run_oob(s->run), &mine, sizeof mine, all, fb_run_deadline(s->run), &lost);
+	/* The sender has ended: what still comes belongs to this batch. */
+	for (unsigned i = first; rc == 0 && err == 0 && i < first + count; i++)
+		rc = verbs_bw_drain(&own->rail[i].b) < 0 ? -EIO : 0;
+	if (rc || err) {
+		if (!e->code)
+			*e = err ? lost : *e;
+		return rc ? rc : err;
+	}
+	if (all[s->rank ^ 1].rc)
+		return 0; /* run control brings the peer's cause */
+	own->sent += own->iters * count;
+	own->taken += all[both ? s->rank : 1].taken;
+	sink->work = (double)all[both ? s->rank : 1].taken;
+	if (all[both ? s->rank : 1].ns > sink->elapsed_ns)
+		sink->elapsed_ns = all[both ? s->rank : 1].ns;
+	if (sink->work > 0)
+		return 0;
+	fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s: none of %llu messages came", s->what,
+		(unsigned long long)(own->iters * count));
+	fb_hint(e, "is the path's MTU as large as the ports'? ping -M do -s 4200 tells; --transport rc "
+		   "tells whether anything passes");
+	return -ETIMEDOUT;
+}
+
+/* What completes at this end is goodput, in this end's own time; acknowledgements alone tell the
+ * sender about everything else. */
+static void note_arrivals(struct verbs_state *s, unsigned first, unsigned count, struct fb_sink *sink)
+{
+	struct bw_own *own = s->own;
+	bool timed = true;
+
+	for (unsigned i = first; i < first + count; i++) {
+		const struct verbs_meter *m = &own->rail[i].b.meter;
+		uint64_t ns = verbs_meter_received_ns(m);
+		sink->received += (double)m->taken;
+		timed = timed && ns > 0;
+		if (ns > sink->received_ns)
+			sink->received_ns = ns;
+	}
+	if (!timed)
+		sink->received_ns = 0;
+}
+
 static int measure(
 	void *st, const struct fb_point *p, uint64_t iters, struct fb_sink *sink, struct fb_err *e)
 {
 	struct verbs_state *s = st;
 	struct bw_own *own = s->own;
+	enum verbs_op op = verbs_point_op(p);
 	unsigned first, count = verbs_point_rails(s, p, &first);
 	int rc;
 
+	if (verbs_ops[op].atomic)
+		note_atomics(s, op, iters);
 	if (!own->loop)
-		return 0; /* the target of writes and reads has nothing to do */
+		return 0; /* the target of writes, reads and atomics has nothing to do */
 	own->iters = iters;
 	rc = verbs_state_each(s, p, run_rail, own, e);
-	if (rc)
-		return rc;
 	/* Every rail moved `iters` messages; together they took as long as the slowest. */
 	for (unsigned i = first; i < first + count; i++)
 		if (own->rail[i].elapsed > sink->elapsed_ns)
 			sink->elapsed_ns = own->rail[i].elapsed;
 	sink->work = (double)iters * count;
-	return 0;
+	if (counted(s, op))
+		return settle(s, p, rc, sink, e);
+	note_arrivals(s, first, count, sink);
+	return rc;
+}
+
+/* Messages that were lost, and what nobody could count. Told once, by who has the figure. */
+static void judge_losses(
+	struct verbs_state *s, const struct fb_point *p, enum verbs_op op, struct fb_validity *v)
+{
+	struct bw_own *own = s->own;
+	const struct verbs_transport_info *t = &verbs_transports[s->job->p.transport];
+
+	(void)p;
+	if (s->rank != 0 && !s->job->p.bidirectional)
+		return;
+	if (counted(s, op) && own->taken < own->sent)
+		fb_validity_add(v, FB_SUSPECT,
+			"%llu of %llu messages lost: %s acknowledges nothing, and the receiver counted "
+			"%llu",
+			(unsigned long long)(own->sent - own->taken), (unsigned long long)own->sent,
+			t->name, (unsigned long long)own->taken);
+	else if (!t->acked && !counted(s, op))
+		fb_validity_add(v, FB_SUSPECT,
+			"nobody counted what arrived: %s acknowledges nothing and a write leaves "
+			"nothing to count; write-imm does",
+			t->name);
+}
+
+/* Where does what the series shows become known: at the receiver, where it completes there. */
+static bool known_at_receiver(enum verbs_op op)
+{
+	return verbs_ops[op].takes_receive;
+}
+
+/* Bytes over time of the point: both ends tell theirs, the client adds up. Both come here. */
+static int gather_series(struct verbs_state *s, const struct fb_point *p, struct fb_err *e)
+{
+	struct bw_own *own = s->own;
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	bool remote = known_at_receiver(verbs_point_op(p));
+	struct verbs_series sum = own->rail[first].series, theirs;
+	json_t *mine, *all = NULL;
+	int rc;
+
+	for (unsigned i = first + 1; i < first + count; i++)
+		verbs_series_sum(&sum, &own->rail[i].series);
+	mine = verbs_series_to_json(&sum);
+	if (!mine)
+		mine = json_null(); /* the peer waits for something all the same */
+	rc = fb_oob_gather_json(fb_run_oob(s->run), mine, &all, fb_run_deadline(s->run), e);
+	json_decref(mine);
+	if (rc == 0 && s->rank == 0) {
+		bool have = verbs_series_from_json(&theirs, json_array_get(all, 1)) == 0;
+		if (have && s->job->p.bidirectional)
+			verbs_series_sum(&sum, &theirs);
+		else if (have && remote)
+			sum = theirs;
+		own->series = sum;
+	}
+	json_decref(all);
+	return rc;
 }
 
 static int check(void *st, const struct fb_point *p, struct fb_validity *v, struct fb_err *e)
 {
 	struct verbs_state *s = st;
+	struct bw_own *own = s->own;
 	enum verbs_op op = verbs_point_op(p);
+	unsigned first, count = verbs_point_rails(s, p, &first);
 	/* Who holds received data: the requester of reads, the target of all else. */
-	bool received = verbs_ops[op].fetches ? s->rank == 0 : s->rank != 0;
+	bool reads = verbs_ops[op].fetches && !verbs_ops[op].atomic;
+	bool received = reads ? s->rank == 0 : s->rank != 0;
+	int rc = gather_series(s, p, e);
 
+	if (rc)
+		return rc;
 	verbs_state_judge(s, v);
+	judge_losses(s, p, op, v);
 	if (!received && !s->job->p.bidirectional)
 		return 0;
-	return verbs_state_check_data(s, p, p->size, e);
+	if (verbs_ops[op].atomic)
+		return verbs_state_check_words(
+			s, p, own->done, op == VERBS_FETCH_ADD ? 1 : s->rail[first].nqp, e);
+	if (!counted(s, op))
+		rc = verbs_state_check_data(s, p, p->size, e);
+	for (unsigned i = first; rc == 0 && i < first + count; i++) {
+		struct verbs_bw *b = &own->rail[i].b;
+		if (b->wrong)
+			rc = verbs_state_wrong_values(s, op, 1, e);
+		/* A queue pair whose every message was lost has nothing to look at. */
+		for (unsigned q = 0; rc == 0 && counted(s, op) && q < b->nqp; q++)
+			if (b->qp[q].consumed)
+				rc = verbs_state_check_qp(s, &s->rail[i], q, p->size, e);
+	}
+	return rc;
 }
 
 /* Payload that the rails of a point can carry: line rate times header efficiency. Both directions
@@ -188,17 +383,70 @@ static double bound_of(struct verbs_state *s, const struct fb_point *p, char *wh
 	return sum;
 }
 
+/* Raw rate of the links in use, for gates; 0: not known. */
+static double line_rate_of(struct verbs_state *s, const struct fb_point *p)
+{
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	double sum = 0;
+
+	for (unsigned i = first; s->job->hardware && i < first + count; i++) {
+		if (s->rail[i].dev->line_rate <= 0)
+			return 0;
+		sum += s->rail[i].dev->line_rate * (s->job->p.bidirectional ? 2 : 1);
+	}
+	return sum;
+}
+
+/* Where the figure is from, bytes over time, and what became of a limited rate. */
+static void extend(void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result)
+{
+	struct verbs_state *s = st;
+	struct bw_own *own = s->own;
+	const struct verbs_params *par = &s->job->p;
+	enum verbs_op op = verbs_point_op(p);
+	double requested = (double)par->rate * (par->bidirectional ? 2 : 1);
+	bool acked = verbs_transports[par->transport].acked;
+	/* An acknowledged message may stand for as many as the moderation says. */
+	unsigned together = known_at_receiver(op) ? 1 : (unsigned)par->cq_mod;
+
+	if (!json_object_get(result, "measured_at"))
+		fb_json_set_str(result, "measured_at",
+			counted(s, op) ? "receiver"
+			: acked        ? "sender, by acknowledgement"
+				       : "sender, by its own completions");
+	if (strcmp(m->name, "bandwidth") != 0)
+		return;
+	verbs_series_extend(&own->series, together * p->size, result);
+	if (par->rate) {
+		double got = fb_json_num(result, "value", NAN);
+		json_t *rate = json_object();
+		fb_json_set_real(rate, "requested", requested, NULL);
+		fb_json_set_real(rate, "achieved", got, "no value");
+		fb_json_set_real(rate, "share", got / requested, "no value");
+		json_object_set_new(result, "rate", rate);
+	}
+}
+
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)
 {
 	struct verbs_state *s = st;
 
 	memset(m, 0, 2 * sizeof *m);
+	if (verbs_ops[verbs_point_op(p)].atomic) {
+		m[0].name = "message_rate"; /* an atomic moves no message bytes to speak of */
+		m[0].unit = "1/s";
+		m[0].better = "higher";
+		m[0].kind = FB_METRIC_RATE;
+		m[0].per_unit = 1;
+		return 1;
+	}
 	m[0].name = "bandwidth";
 	m[0].unit = "bytes/s";
 	m[0].better = "higher";
 	m[0].kind = FB_METRIC_RATE;
 	m[0].per_unit = (double)p->size;
 	m[0].bound = bound_of(s, p, m[0].bound_why, sizeof m[0].bound_why);
+	m[0].line_rate = line_rate_of(s, p);
 	m[1].name = "message_rate";
 	m[1].unit = "1/s";
 	m[1].better = "higher";
@@ -216,6 +464,8 @@ static void teardown(void *st)
 		free(own->rail[i].b.qp);
 		free(own->rail[i].chains);
 	}
+	if (own)
+		free(own->done);
 	free(own);
 	verbs_state_close(s);
 }
@@ -233,6 +483,9 @@ static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *
 		verbs_state_close(s);
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
 	}
+	own->done = calloc(s->rail[0].nqp, sizeof *own->done);
+	if (!own->done)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
 	for (unsigned i = 0; rc == 0 && i < s->n; i++)
 		rc = open_rail(s, &own->rail[i], i, e);
 	if (rc) {
@@ -264,4 +517,5 @@ const struct fb_bench verbs_bandwidth_bench = {.abi = FB_BENCH_ABI,
 	.check = check,
 	.counters = verbs_state_counters,
 	.facts = verbs_state_facts,
-	.teardown = teardown};
+	.teardown = teardown,
+	.extend = extend};

@@ -13,12 +13,17 @@
 #include "bench/core/result.h"
 #include "bench/oob/oob.h"
 #include "verbs/benches.h"
+#include "verbs/incast_cmd.h"
+#include "verbs/load.h"
+#include "verbs/pairs_cmd.h"
 #include "verbs/serve.h"
 #include "verbs/session.h"
+#include "verbs/sniff.h"
 #include "verbs/verbs.h"
 
 struct client_options {
 	struct verbs_options v;
+	struct verbs_load_options load; /**< VERBS_LOAD only */
 	struct fb_runctl_cfg run;
 	struct fb_output_cfg out;
 };
@@ -40,22 +45,44 @@ static const char *const notes[VERBS_NUM_BENCHES] = {
 		"  server:  fabricbench verbs serve\n"
 		"  client:  fabricbench verbs bandwidth --op write -s 64K,1M -q 4 SERVER\n"
 		"  rails:   fabricbench verbs bandwidth -d all -D 10s SERVER",
+	[VERBS_LOAD] =
+		"Each probe is measured idle first and then beside the background flow, in one session. A "
+		"probe is\ndue every --interval whatever became of the one before (open loop), and counts "
+		"from when it was\ndue: full round trip, waiting included. Unless -n or -D are given, a point "
+		"takes 1,000 probes or 10 s.\nThe figure to read is p99_ratio: what the background does to "
+		"the tail.\n\n"
+		"Examples:\n"
+		"  server:        fabricbench verbs serve\n"
+		"  same class:    fabricbench verbs load SERVER\n"
+		"  other class:   fabricbench verbs load --traffic-class 104 --bg-traffic-class 0 SERVER\n"
+		"  half a link:   fabricbench verbs load --bg-rate 50Gb/s --bg-direction both SERVER",
 };
 static const char *const summaries[VERBS_NUM_BENCHES] = {
 	[VERBS_LATENCY] = "Latency of RDMA send, write and read between this host and a server.",
 	[VERBS_BANDWIDTH] = "Bandwidth and message rate of RDMA write, read and send.",
+	[VERBS_LOAD] = "Tail latency of a probe flow, idle and beside a background flow.",
+};
+static const char *const commands[VERBS_NUM_BENCHES] = {
+	[VERBS_LATENCY] = "verbs latency",
+	[VERBS_BANDWIDTH] = "verbs bandwidth",
+	[VERBS_LOAD] = "verbs load",
+};
+static const struct fb_opt *const options[VERBS_NUM_BENCHES] = {
+	[VERBS_LATENCY] = verbs_latency_opts,
+	[VERBS_BANDWIDTH] = verbs_bandwidth_opts,
+	[VERBS_LOAD] = verbs_load_opts,
 };
 
 static void make_spec(
 	struct fb_opt_spec *spec, enum verbs_bench_kind kind, struct client_options *o)
 {
 	memset(spec, 0, sizeof *spec);
-	spec->command = kind == VERBS_LATENCY ? "verbs latency" : "verbs bandwidth";
+	spec->command = commands[kind];
 	spec->usage = "[options] HOST | --loopback";
 	spec->summary = summaries[kind];
 	spec->notes = notes[kind];
 	spec->sets[0].title = "RDMA";
-	spec->sets[0].opts = kind == VERBS_LATENCY ? verbs_latency_opts : verbs_bandwidth_opts;
+	spec->sets[0].opts = options[kind];
 	spec->sets[0].cfg = &o->v;
 	spec->sets[1].title = "Run control";
 	spec->sets[1].opts = fb_runctl_opts;
@@ -63,6 +90,11 @@ static void make_spec(
 	spec->sets[2].title = "Output";
 	spec->sets[2].opts = fb_output_opts;
 	spec->sets[2].cfg = &o->out;
+	if (kind != VERBS_LOAD)
+		return;
+	spec->sets[3].title = "Probe and background";
+	spec->sets[3].opts = verbs_load_extra_opts;
+	spec->sets[3].cfg = &o->load;
 }
 
 static int check_target(const struct verbs_options *v, struct fb_err *e)
@@ -83,15 +115,11 @@ static int check_target(const struct verbs_options *v, struct fb_err *e)
 	return 0;
 }
 
-static int open_node(struct verbs_node *node, const struct verbs_options *v, struct fb_err *e)
+static int open_node(struct verbs_node *node, const struct verbs_options *v, const struct verbs_params *p, struct fb_err *e)
 {
-	struct verbs_dev_want want = {.device = v->device,
-		.port = (unsigned)v->ib_port,
-		.pkey_index = (unsigned)v->pkey_index,
-		.gid = {.index = v->gid_index,
-			.type = v->gid_type ? v->gid_type : -1,
-			.family = -1}};
+	struct verbs_dev_want want;
 
+	verbs_params_want(v, p, &want);
 	return verbs_node_open(node, &want, e);
 }
 
@@ -142,7 +170,8 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 {
 	struct fb_err e = {0};
 	struct verbs_node node = {.n = 0};
-	struct verbs_client c = {.p = *p, .node = &node, .runctl = &o->run};
+	struct fb_runctl_cfg run = o->run;
+	struct verbs_client c = {.p = *p, .node = &node, .runctl = &run};
 	int status = FB_EXIT_OK;
 
 	c.doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);
@@ -150,9 +179,13 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 		return fb_cmd_fail(&e);
 	fb_doc_set_config(c.doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
 	c.deadline = fb_deadline_in(o->out.timeout);
-	if (open_node(&node, &o->v, &e) == 0)
+	if (p->bench == VERBS_LOAD)
+		verbs_load_run_control(&run);
+	if (open_node(&node, &o->v, p, &e) == 0)
 		(void)run_session(o, &c, &e);
 	verbs_node_close(&node);
+	if (p->bench == VERBS_LOAD)
+		verbs_load_effects(c.doc);
 	if (e.code) {
 		fb_progress_end();
 		status = fb_cmd_fail(&e);
@@ -177,7 +210,8 @@ static int client_main(enum verbs_bench_kind kind, int argc, char **argv)
 	if (rc == 1)
 		return FB_EXIT_OK;
 	if (rc == 0)
-		rc = verbs_params_from_options(&p, &o.v, kind, &e);
+		rc = kind == VERBS_LOAD ? verbs_load_params(&p, &o.v, &o.load, &e)
+					: verbs_params_from_options(&p, &o.v, kind, &e);
 	if (rc == 0)
 		rc = check_target(&o.v, &e);
 	status = rc ? fb_cmd_fail(&e) : measure(&spec, &o, &p, argc, argv);
@@ -192,6 +226,10 @@ static int latency_main(int argc, char **argv)
 static int bandwidth_main(int argc, char **argv)
 {
 	return client_main(VERBS_BANDWIDTH, argc, argv);
+}
+static int load_main(int argc, char **argv)
+{
+	return client_main(VERBS_LOAD, argc, argv);
 }
 
 /* For the plan checker: names and values are parsed into structs that nobody reads. */
@@ -211,6 +249,10 @@ static const struct fb_opt_spec *bandwidth_spec(void)
 {
 	return plan_spec(VERBS_BANDWIDTH);
 }
+static const struct fb_opt_spec *load_spec(void)
+{
+	return plan_spec(VERBS_LOAD);
+}
 
 static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 						  .summary = "serve RDMA benchmarks to clients",
@@ -224,6 +266,19 @@ static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 		.summary = "bandwidth and message rate of RDMA write, read and send",
 		.run = bandwidth_main,
 		.spec = bandwidth_spec},
+	{.name = "load",
+		.summary = "tail latency of a probe flow beside a background flow",
+		.run = load_main,
+		.spec = load_spec},
+	{.name = "incast",
+		.summary = "N senders to this host at once, and what a victim flow suffers",
+		.run = verbs_incast_main,
+		.spec = verbs_incast_spec},
+	{.name = "pairs",
+		.summary = "all hosts against each other, pair by pair: which host or link is slow",
+		.run = verbs_pairs_main,
+		.spec = verbs_pairs_spec},
+	{.name = "sniff", .run = verbs_sniff_main}, /* hidden: for tests */
 	{.name = NULL}};
 
 const struct fb_cmd verbs_cmd = {

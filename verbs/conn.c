@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bench/core/clock.h"
@@ -16,6 +15,7 @@
 #include "bench/core/stats.h"
 #include "bench/core/sysinfo.h"
 #include "bench/core/units.h"
+#include "verbs/cm.h"
 #include "verbs/place.h"
 
 /* ---- pattern --------------------------------------------------------------------------------- */
@@ -59,49 +59,45 @@ void verbs_qp_defaults(const char *driver, const struct verbs_params *p, unsigne
 static int alloc_memory(
 	struct verbs_rail *r, const struct verbs_params *p, int mem_node, struct fb_err *e)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char s[32];
 	int rc;
 
-	r->span = (size_t)((verbs_params_max_size(p) + 63) & ~63ull);
+	r->grh = verbs_transports[p->transport].datagram ? VERBS_GRH : 0;
+	r->span = (size_t)((verbs_params_max_size(p) + r->grh + 63) & ~63ull);
 	r->buf_len = 2 * r->nqp * (r->span + sizeof(uint64_t));
-	r->buf_len = (r->buf_len + page - 1) / page * page;
-	rc = verbs_memlock_check(r->buf_len, e);
+	if (p->memory != VERBS_MEM_GPU && (rc = verbs_memlock_check(r->buf_len, e)) != 0)
+		return rc;
+	rc = verbs_mem_alloc(
+		&r->mem, (enum verbs_memory)p->memory, p->gpu, r->buf_len, mem_node, e);
 	if (rc)
 		return rc;
-	r->buf = mmap(NULL, r->buf_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (r->buf == MAP_FAILED) {
-		r->buf = NULL;
-		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "cannot allocate %s of buffers",
-			fb_fmt_size(r->buf_len, s, sizeof s));
-		fb_hint(e, "smaller --size or fewer --qps");
-		return -ENOMEM;
+	r->buf = r->mem.p;
+	r->mem_node = r->mem.node;
+	if (verbs_mem_on_host(&r->mem)) {
+		r->host = r->buf;
+		r->ctl = r->buf + verbs_credit_off(r, 0);
+		return 0;
 	}
-	r->mem_node = verbs_place_memory(r->buf, r->buf_len, mem_node);
-	memset(r->buf, 0, r->buf_len);
-	return 0;
+	rc = verbs_mem_alloc(&r->ctl_mem, VERBS_MEM_HOST, 0, 2 * r->nqp * sizeof(uint64_t),
+		mem_node, e);
+	r->ctl = r->ctl_mem.p;
+	r->host = calloc(1, r->buf_len);
+	if (rc == 0 && !r->host)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a copy of the GPU's");
+	return rc;
 }
 
 static int register_memory(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
 {
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE; /* credits are written */
-	char s[32];
 
 	for (int i = 0; i < p->nops; i++)
 		access |= (int)verbs_ops[p->ops[i]].access;
-	r->mr = ibv_reg_mr(r->pd, r->buf, r->buf_len, access);
-	if (!r->mr) {
-		int err = errno;
-		fb_fail(e, FB_EXIT_UNMEASURED, err, "cannot register %s of memory with %s: %s",
-			fb_fmt_size(r->buf_len, s, sizeof s), r->dev->name, strerror(err));
-		fb_hint(e,
-			err == ENOMEM
-				? "locked memory (ulimit -l; limits.d) or the device's own limits: smaller "
-				  "--size or fewer --qps"
-				: "look at dmesg");
-		return -err;
-	}
-	return 0;
+	r->mr = verbs_mem_register(&r->mem, r->pd, r->dev->name, access, e);
+	r->ctl_mr = r->mr;
+	if (r->mr && r->ctl_mem.p)
+		r->ctl_mr = verbs_mem_register(&r->ctl_mem, r->pd, r->dev->name,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, e);
+	return r->ctl_mr ? 0 : e->code;
 }
 
 static int create_cqs(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
@@ -152,6 +148,11 @@ static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params 
 			.max_recv_sge = 1}};
 	struct ibv_qp *qp = NULL;
 
+	/* Inline data is read by the CPU. */
+	if (!verbs_mem_on_host(&r->mem)) {
+		r->inline_cap = 0;
+		return ibv_create_qp(r->pd, &a);
+	}
 	if (p->inline_max != VERBS_AUTO) {
 		a.cap.max_inline_data = (uint32_t)p->inline_max;
 		qp = ibv_create_qp(r->pd, &a);
@@ -174,9 +175,10 @@ static int create_qps(struct verbs_rail *r, const struct verbs_params *p, struct
 	fb_rng_seed(&rng, fb_clock_ns(), (uint64_t)getpid());
 	for (unsigned q = 0; q < r->nqp; q++) {
 		struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-			.pkey_index = (uint16_t)p->pkey_index,
+			.pkey_index = (uint16_t)r->dev->pkey_index,
 			.port_num = (uint8_t)r->dev->port,
-			.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+			.qkey = VERBS_QKEY,
+			.qp_access_flags = (unsigned)verbs_transports[p->transport].qp_access};
 		int err;
 		r->qp[q] = create_qp(r, p);
 		if (!r->qp[q]) {
@@ -227,6 +229,13 @@ int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct ve
 	memset(r, 0, sizeof *r);
 	r->dev = dev;
 	r->nqp = (unsigned)p->qps;
+	r->transport = (enum verbs_transport)p->transport;
+	for (int i = 0; i < p->nops; i++) {
+		rc = verbs_device_offers(
+			&dev->attr, dev->name, (enum verbs_op)p->ops[i], r->transport, e);
+		if (rc)
+			return rc;
+	}
 	r->qp = calloc(r->nqp, sizeof *r->qp);
 	r->psn = calloc(3 * (size_t)r->nqp, sizeof *r->psn);
 	if (!r->qp || !r->psn) {
@@ -247,14 +256,16 @@ int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct ve
 		goto close;
 	}
 	if ((rc = register_memory(r, p, e)) != 0 || (rc = create_cqs(r, p, e)) != 0 ||
-		(rc = create_qps(r, p, e)) != 0 || (rc = post_receives(r, p, e)) != 0)
+		(rc = create_qps(r, p, e)) != 0 || (rc = post_receives(r, p, e)) != 0 ||
+		(p->rdma_cm && (rc = verbs_cm_open(r, p, e)) != 0))
 		goto close;
 	verbs_dev_end(dev, &r->local);
 	fb_host_name(r->local.host, sizeof r->local.host);
 	r->local.addr = (uintptr_t)r->buf;
 	r->local.length = r->buf_len;
-	r->local.credit_addr = (uintptr_t)r->buf + verbs_credit_off(r, 0);
+	r->local.credit_addr = (uintptr_t)r->ctl;
 	r->local.rkey = r->mr->rkey;
+	r->local.credit_rkey = r->ctl_mr->rkey;
 	r->local.nqp = r->nqp;
 	return 0;
 close:
@@ -262,11 +273,24 @@ close:
 	return rc;
 }
 
+int verbs_rail_push(struct verbs_rail *r, struct fb_err *e)
+{
+	return r->host == r->buf ? 0 : verbs_mem_put(&r->mem, 0, r->host, r->buf_len, e);
+}
+
+int verbs_rail_pull(struct verbs_rail *r, struct fb_err *e)
+{
+	return r->host == r->buf ? 0 : verbs_mem_get(&r->mem, 0, r->host, r->buf_len, e);
+}
+
 void verbs_rail_close(struct verbs_rail *r)
 {
+	verbs_cm_close(r->cm);
 	for (unsigned q = 0; r->qp && q < r->nqp; q++)
 		if (r->qp[q])
 			ibv_destroy_qp(r->qp[q]);
+	if (r->ah)
+		ibv_destroy_ah(r->ah);
 	if (r->rx_cq)
 		ibv_destroy_cq(r->rx_cq);
 	if (r->tx_cq)
@@ -275,15 +299,52 @@ void verbs_rail_close(struct verbs_rail *r)
 		ibv_destroy_comp_channel(r->rx_ch);
 	if (r->tx_ch)
 		ibv_destroy_comp_channel(r->tx_ch);
+	if (r->ctl_mr && r->ctl_mr != r->mr)
+		ibv_dereg_mr(r->ctl_mr);
 	if (r->mr)
 		ibv_dereg_mr(r->mr);
 	if (r->pd)
 		ibv_dealloc_pd(r->pd);
-	if (r->buf)
-		munmap(r->buf, r->buf_len);
+	if (r->host != r->buf)
+		free(r->host);
+	verbs_mem_free(&r->ctl_mem);
+	verbs_mem_free(&r->mem);
 	free(r->psn);
 	free(r->qp);
 	memset(r, 0, sizeof *r);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, struct ibv_send_wr *wr,
+	struct ibv_sge *sge, uint64_t size)
+{
+	const struct verbs_op_info *o = &verbs_ops[op];
+	/* What is fetched lands where nothing else is looked for: an atomic's answer must not cover the
+	 * word that the peer's atomics work on. */
+	size_t here = o->fetches && !o->atomic ? verbs_data_off(r, q) : verbs_send_off(r, q);
+	size_t there = o->fetches && !o->atomic ? verbs_send_off(r, q) : verbs_recv_off(r, q);
+
+	*sge = (struct ibv_sge){
+		.addr = (uintptr_t)r->buf + here, .length = (uint32_t)size, .lkey = r->mr->lkey};
+	*wr = (struct ibv_send_wr){
+		.sg_list = sge, .num_sge = size ? 1 : 0, .opcode = o->opcode};
+	if (o->immediate)
+		wr->imm_data = verbs_imm(q);
+	if (verbs_transports[r->transport].datagram) {
+		wr->wr.ud.ah = r->ah;
+		wr->wr.ud.remote_qpn = r->remote_qpn[q];
+		wr->wr.ud.remote_qkey = VERBS_QKEY;
+	} else if (o->atomic) {
+		wr->wr.atomic.rkey = r->remote.rkey;
+		wr->wr.atomic.remote_addr =
+			r->remote.addr + (op == VERBS_FETCH_ADD ? verbs_recv_off(r, 0) : there);
+		wr->wr.atomic.compare_add = op == VERBS_FETCH_ADD ? 1 : 0;
+		wr->wr.atomic.swap = op == VERBS_FETCH_ADD ? 0 : 1;
+	} else {
+		wr->wr.rdma.rkey = r->remote.rkey;
+		wr->wr.rdma.remote_addr = r->remote.addr + there;
+	}
 }
 
 /* ---- exchange and connect -------------------------------------------------------------------- */
@@ -298,6 +359,8 @@ static json_t *describe(const struct verbs_rail *rails, unsigned n)
 			json_array_append_new(qps, json_pack("[i,i]", (int)rails[i].qp[q]->qp_num,
 							   (int)rails[i].psn[q]));
 		json_object_set_new(j, "qps", qps);
+		if (rails[i].cm)
+			fb_json_set_int(j, "cm_port", verbs_cm_port(rails[i].cm));
 		json_array_append_new(all, j);
 	}
 	return all;
@@ -367,6 +430,35 @@ static int connect_qp(struct verbs_rail *r, unsigned q, const struct verbs_param
 		   : 0;
 }
 
+static int create_ah(struct verbs_rail *r, struct ibv_ah_attr *ah, struct fb_err *e)
+{
+	int err;
+
+	r->ah = ibv_create_ah(r->pd, ah);
+	if (r->ah)
+		return 0;
+	err = errno;
+	fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: address handle towards %s on %s: %s", r->dev->name,
+		r->remote.device, r->remote.host, strerror(err));
+	fb_hint(e, "the peer's GID has no route or does not answer ARP: ping its address from this "
+		   "netdev");
+	return -err;
+}
+
+/* The path's MTU is known now, and no packet has gone out. */
+static int sizes_fit(const struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	for (int i = 0; i < p->nops; i++) {
+		for (int k = 0; k < p->nsizes && !verbs_ops[p->ops[i]].atomic; k++) {
+			int rc = verbs_size_fits((enum verbs_bench_kind)p->bench,
+				(enum verbs_op)p->ops[i], r->transport, p->sizes[k], r->path_mtu, e);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
 static int connect_rail(
 	struct verbs_rail *r, const json_t *theirs, const struct verbs_params *p, struct fb_err *e)
 {
@@ -382,11 +474,92 @@ static int connect_rail(
 	if (rc < 0)
 		return rc;
 	r->path_mtu = (unsigned)rc;
-	rc = read_qps(r, theirs, e);
+	rc = sizes_fit(r, p, e);
+	if (rc == 0)
+		rc = read_qps(r, theirs, e);
 	if (rc == 0)
 		rc = verbs_path(&r->local, &r->remote, &want, &ah, e);
+	if (p->rdma_cm)
+		return rc; /* the manager finds the path, once both ends have come so far */
+	if (rc == 0 && verbs_transports[p->transport].datagram)
+		rc = create_ah(r, &ah, e);
 	for (unsigned q = 0; rc == 0 && q < r->nqp; q++)
 		rc = connect_qp(r, q, p, &ah, e);
+	return rc;
+}
+
+/* What the first QP was really told: its address vector names an entry of the GID table. */
+static void find_used(struct verbs_rail *r)
+{
+	struct ibv_qp_attr a;
+	struct ibv_qp_init_attr init;
+
+	memset(&a, 0, sizeof a);
+	r->used_known = verbs_transports[r->transport].type != IBV_QPT_UD &&
+			ibv_query_qp(r->qp[0], &a, IBV_QP_AV, &init) == 0 && a.ah_attr.is_global &&
+			verbs_dev_gid_at(r->dev, a.ah_attr.grh.sgid_index, &r->used) == 0;
+	r->used_tc = a.ah_attr.grh.traffic_class;
+}
+
+static int connect_by_cm(struct verbs_rail *rails, unsigned n, const json_t *theirs,
+	const struct verbs_params *p, struct fb_oob *o, uint64_t deadline, struct fb_err *e)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		int64_t port = fb_json_int(json_array_get(theirs, i), "cm_port", 0);
+		if (port < 1 || port > 65535)
+			rc = fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+				"the peer has named no rdma_cm port for rail %u", i);
+		else
+			rc = verbs_cm_connect(&rails[i], p, (unsigned)port, o, deadline, e);
+	}
+	/* The server waits for requests and not for us: what ends them must reach it. */
+	if (rc && fb_oob_rank(o) == 0)
+		fb_oob_abort(o, e);
+	return rc;
+}
+
+/* The manager chooses GIDs by itself: both ends' choices must be of one type, and as asked for. */
+static int compare_used(struct verbs_rail *rails, unsigned n, const struct verbs_params *p,
+	struct fb_oob *o, uint64_t deadline, struct fb_err *e)
+{
+	json_t *mine = json_array(), *all = NULL;
+	const json_t *theirs;
+	int rc;
+
+	for (unsigned i = 0; mine && i < n; i++)
+		json_array_append_new(mine, json_pack("{s:i,s:i,s:i,s:b}", "gid_index",
+						    (int)rails[i].used.index, "gid_type",
+						    (int)rails[i].used.type, "gid_family",
+						    (int)rails[i].used.family, "known",
+						    rails[i].used_known));
+	rc = fb_oob_gather_json(o, mine, &all, deadline, e);
+	json_decref(mine);
+	if (rc == 0)
+		rc = fb_oob_bcast_json(o, &all, deadline, e);
+	theirs = rc ? NULL : json_array_get(all, fb_oob_rank(o) == 0 ? 1 : 0);
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		struct verbs_rail *r = &rails[i];
+		const json_t *one = json_array_get(theirs, i);
+		int64_t index = fb_json_int(one, "gid_index", -1),
+			type = fb_json_int(one, "gid_type", -1),
+			family = fb_json_int(one, "gid_family", -1);
+		if (!r->used_known || !json_is_true(json_object_get(one, "known")))
+			continue;
+		if (index < 0 || index > 65535 || type < 0 || type > VERBS_GID_V2 || family < 0 ||
+			family > VERBS_GID_NATIVE) {
+			rc = fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+				"the peer has not said which GID rail %u uses", i);
+			break;
+		}
+		r->remote.gid_index = (unsigned)index;
+		r->remote.gid_type = (enum verbs_gid_type)type;
+		r->remote.gid_family = (enum verbs_gid_family)family;
+		rc = verbs_used_fits(&r->used, &r->remote, &r->dev->gid, r->used_tc,
+			(unsigned)p->traffic_class, r->dev->name, e);
+	}
+	json_decref(all);
 	return rc;
 }
 
@@ -416,8 +589,14 @@ int verbs_connect(struct verbs_rail *rails, unsigned n, const struct verbs_param
 	}
 	for (unsigned i = 0; e->code == 0 && i < n; i++)
 		rc = connect_rail(&rails[i], json_array_get(theirs, i), p, e);
+	if (p->rdma_cm && fb_oob_agree(o, e, deadline) == 0)
+		rc = connect_by_cm(rails, n, theirs, p, o, deadline, e);
 	json_decref(all);
 	(void)rc;
+	for (unsigned i = 0; e->code == 0 && i < n; i++)
+		find_used(&rails[i]);
+	if (p->rdma_cm && fb_oob_agree(o, e, deadline) == 0)
+		(void)compare_used(rails, n, p, o, deadline, e);
 	/* Collective, and therefore a barrier too: both ends are in RTS, or both know why not. */
 	return fb_oob_agree(o, e, deadline);
 }

@@ -8,11 +8,16 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/if_vlan.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/core/json.h"
 #include "bench/core/sysroot.h"
@@ -198,16 +203,81 @@ static void list_gids(const struct verbs_gid *v, unsigned n, char *buf, size_t l
 
 	snprintf(buf, len, "none");
 	for (unsigned i = 0; i < n && i < 8 && at < len; i++)
-		at += (size_t)snprintf(buf + at, len - at, "%s%u: %s (%s)", i ? ", " : "",
+		at += (size_t)snprintf(buf + at, len - at, "%s%u: %s (%s%s)", i ? ", " : "",
 			v[i].index, verbs_gid_str(&v[i].raw, s, sizeof s),
-			verbs_gid_type_names[v[i].type]);
+			verbs_gid_type_names[v[i].type], v[i].vlan ? ", VLAN" : "");
+}
+
+/* The VLAN of a netdev; 0 where it is none. /proc/net/vlan is for root alone, this call is not. */
+static unsigned vlan_of(uint32_t ifindex)
+{
+	struct vlan_ioctl_args a = {.cmd = GET_VLAN_VID_CMD};
+	char name[IF_NAMESIZE];
+	unsigned vid = 0;
+	int fd;
+
+	if (!ifindex || !if_indextoname(ifindex, name))
+		return 0;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	snprintf(a.device1, sizeof a.device1, "%s", name);
+	if (ioctl(fd, SIOCGIFVLAN, &a) == 0)
+		vid = (unsigned)a.u.VID;
+	close(fd);
+	return vid;
+}
+
+static void fill_gid(const struct verbs_dev *d, const struct ibv_gid_entry *t, struct verbs_gid *g)
+{
+	bool ib = d->port_attr.link_layer == IBV_LINK_LAYER_INFINIBAND;
+
+	*g = (struct verbs_gid){.raw = t->gid,
+		.index = t->gid_index,
+		.ifindex = t->ndev_ifindex,
+		.vlan = vlan_of(t->ndev_ifindex),
+		.type = (enum verbs_gid_type)t->gid_type,
+		.family = verbs_gid_family_of(&t->gid, ib)};
+}
+
+int verbs_dev_gid_at(const struct verbs_dev *d, uint32_t index, struct verbs_gid *g)
+{
+	struct ibv_gid_entry t;
+	int err = ibv_query_gid_ex(d->ctx, d->port, index, &t, 0);
+
+	if (err)
+		return err > 0 ? -err : -EIO;
+	fill_gid(d, &t, g);
+	return 0;
+}
+
+static const char *want_text(const struct verbs_gid_want *want, char *buf, size_t len)
+{
+	char gid[INET6_ADDRSTRLEN];
+	size_t at = 0;
+
+	buf[0] = '\0';
+	if (want->index >= 0)
+		at += (size_t)snprintf(buf + at, len - at, ", index %d", want->index);
+	if (want->by_address && at < len)
+		at += (size_t)snprintf(buf + at, len - at, ", address %s",
+			verbs_gid_str(&want->addr, gid, sizeof gid));
+	if (want->type >= 0 && at < len)
+		at += (size_t)snprintf(
+			buf + at, len - at, ", type %s", verbs_gid_type_names[want->type]);
+	if (want->family >= 0 && at < len)
+		at += (size_t)snprintf(buf + at, len - at, ", family %s",
+			want->family == VERBS_GID_ANY_IPV6 ? "IPv6"
+							   : verbs_gid_family_names[want->family]);
+	if (want->vlan && at < len)
+		snprintf(buf + at, len - at, ", VLAN %u", want->vlan);
+	return buf[0] ? buf + 2 : "any";
 }
 
 static int find_gid(struct verbs_dev *d, const struct verbs_gid_want *want, struct fb_err *e)
 {
 	struct ibv_gid_entry *t = calloc(GID_TABLE_MAX, sizeof *t);
 	struct verbs_gid *v = calloc(GID_TABLE_MAX, sizeof *v);
-	bool ib = d->port_attr.link_layer == IBV_LINK_LAYER_INFINIBAND;
 	unsigned n = 0;
 	ssize_t got;
 	int pick, rc = -ENOMEM;
@@ -226,25 +296,18 @@ static int find_gid(struct verbs_dev *d, const struct verbs_gid_want *want, stru
 	for (ssize_t i = 0; i < got; i++) {
 		if (t[i].port_num != d->port)
 			continue;
-		v[n].raw = t[i].gid;
-		v[n].index = t[i].gid_index;
-		v[n].ifindex = t[i].ndev_ifindex;
-		v[n].type = (enum verbs_gid_type)t[i].gid_type;
-		v[n].family = verbs_gid_family_of(&t[i].gid, ib);
-		n++;
+		fill_gid(d, &t[i], &v[n++]);
 	}
 	pick = verbs_gid_choose(v, n, want);
 	if (pick < 0) {
-		char all[400];
+		char all[400], asked[200];
 		list_gids(v, n, all, sizeof all);
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, EADDRNOTAVAIL,
-			"%s port %u has no GID as asked for (index %s, type %s, family %s); it has %s",
-			d->name, d->port, want->index < 0 ? "any" : "as given",
-			want->type < 0 ? "any" : verbs_gid_type_names[want->type],
-			want->family < 0 ? "any" : verbs_gid_family_names[want->family], all);
+			"%s port %u has no GID as asked for (%s); it has %s", d->name, d->port,
+			want_text(want, asked, sizeof asked), all);
 		fb_hint(e,
-			"give its netdev an address (ip addr add), or choose with --gid-index or "
-			"--gid-type");
+			"give its netdev an address (ip addr add), or choose with --gid, --gid-index, "
+			"--gid-type, --gid-family or --vlan");
 		goto out;
 	}
 	d->gid = v[pick];
@@ -255,10 +318,59 @@ out:
 	return rc;
 }
 
+int verbs_pkey_choose(const uint16_t *table, unsigned n, unsigned want)
+{
+	int best = -1;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!(table[i] & 0x7fff) || (table[i] & 0x7fff) != (want & 0x7fff))
+			continue;
+		if (best < 0 || (table[i] & 0x8000 && !(table[best] & 0x8000)))
+			best = (int)i;
+	}
+	return best;
+}
+
+static int find_pkey(struct verbs_dev *d, const struct verbs_dev_want *want, struct fb_err *e)
+{
+	unsigned n = d->port_attr.pkey_tbl_len ? d->port_attr.pkey_tbl_len : 1;
+	uint16_t *table, one;
+	int at;
+
+	if (!want->pkey) {
+		if (ibv_query_pkey(d->ctx, (uint8_t)d->port, (int)want->pkey_index, &one) != 0)
+			return fb_fail_usage(e, "--pkey-index %u: %s port %u has no such P_Key",
+				want->pkey_index, d->name, d->port);
+		d->pkey = ntohs(one);
+		d->pkey_index = want->pkey_index;
+		return 0;
+	}
+	table = calloc(n, sizeof *table);
+	if (!table)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the P_Key table");
+	for (unsigned i = 0; i < n; i++)
+		if (ibv_query_pkey(d->ctx, (uint8_t)d->port, (int)i, &one) == 0)
+			table[i] = ntohs(one);
+	at = verbs_pkey_choose(table, n, want->pkey);
+	if (at >= 0) {
+		d->pkey_index = (unsigned)at;
+		d->pkey = table[at];
+	} else {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOENT,
+			"--pkey 0x%04x: %s port %u is not in that partition; its first P_Key is 0x%04x",
+			want->pkey, d->name, d->port, table[0]);
+		fb_hint(e,
+			"cat /sys/class/infiniband/%s/ports/%u/pkeys/* lists them; partitions.conf "
+			"of the subnet manager makes them",
+			d->name, d->port);
+	}
+	free(table);
+	return at < 0 ? -ENOENT : 0;
+}
+
 static int open_one(struct verbs_dev *d, struct ibv_device *dev, const struct verbs_dev_want *want,
 	bool must, struct fb_err *e)
 {
-	uint16_t pkey;
 	int rc;
 
 	memset(d, 0, sizeof *d);
@@ -286,12 +398,9 @@ static int open_one(struct verbs_dev *d, struct ibv_device *dev, const struct ve
 	rc = find_gid(d, &want->gid, e);
 	if (rc)
 		goto close;
-	if (ibv_query_pkey(d->ctx, (uint8_t)d->port, (int)want->pkey_index, &pkey) != 0) {
-		rc = fb_fail_usage(e, "--pkey-index %u: %s port %u has no such P_Key",
-			want->pkey_index, d->name, d->port);
+	rc = find_pkey(d, want, e);
+	if (rc)
 		goto close;
-	}
-	d->pkey = ntohs(pkey);
 	read_driver(d);
 	read_place(d);
 	return 0;
@@ -411,6 +520,8 @@ json_t *verbs_dev_facts(const struct verbs_dev *d)
 	fb_json_set_str(j, "gid_type", verbs_gid_type_names[d->gid.type]);
 	fb_json_set_str(j, "gid_family", verbs_gid_family_names[d->gid.family]);
 	fb_json_set_int(j, "active_mtu", verbs_mtu_bytes(d->port_attr.active_mtu));
+	if (d->gid.vlan)
+		fb_json_set_int(j, "vlan", d->gid.vlan);
 	if (d->netdev[0])
 		fb_json_set_str(j, "netdev", d->netdev);
 	if (d->numa_node >= 0)

@@ -21,6 +21,7 @@ struct verbs_dev_want {
 	unsigned port;      /**< 0: the first ACTIVE port */
 	struct verbs_gid_want gid;
 	unsigned pkey_index;
+	unsigned pkey; /**< value, found in the table; 0: by index */
 };
 
 struct verbs_dev {
@@ -32,7 +33,8 @@ struct verbs_dev {
 	char netdev[64]; /**< of the GID; empty on InfiniBand without one */
 	unsigned port;
 	struct verbs_gid gid;
-	unsigned pkey;
+	unsigned pkey; /**< value and place in the port's table */
+	unsigned pkey_index;
 	int numa_node;        /**< -1: unknown */
 	bool software;        /**< rxe, siw: the CPU is the NIC */
 	double line_rate;     /**< bytes/s of the port's `rate`; 0: unknown or meaningless */
@@ -54,6 +56,12 @@ struct verbs_node {
 int verbs_node_open(
 	struct verbs_node *n, const struct verbs_dev_want *want, struct fb_err *e) FB_MUST_CHECK;
 void verbs_node_close(struct verbs_node *n);
+
+/** The GID that a queue pair really uses, by its type and netdev too. @return 0 or -errno */
+int verbs_dev_gid_at(const struct verbs_dev *d, uint32_t index, struct verbs_gid *g);
+/** Place in a P_Key table of `n` entries: the same partition, a full member first. @return -1
+ * without one. Exposed for tests. */
+int verbs_pkey_choose(const uint16_t *table, unsigned n, unsigned want);
 
 /** 0, or -ENODEV (exit 77) with the remedy: is there any RDMA device? */
 int verbs_any_device(struct fb_err *why);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/json.h"
@@ -16,6 +17,7 @@
 #define OFF(f) offsetof(struct verbs_options, f)
 
 static const char *const gid_type_words[] = {"auto", "v1", "v2", NULL};
+static const char *const gid_family_words[] = {"auto", "4", "6", NULL};
 static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
 
 /* One line per option; designated, so that a new field of struct fb_opt keeps its default. */
@@ -40,74 +42,102 @@ static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4
 	}
 
 /* Options that both commands share; DEF_SIZE is the default message size. */
-#define COMMON_OPTS(DEF_SIZE)                                                                           \
-	{.name = "server",                                                                              \
-		.type = FB_OPT_STRING,                                                                  \
-		.offset = OFF(server),                                                                  \
-		.arg = "HOST",                                                                          \
-		.positional = true,                                                                     \
-		.help = "where `fabricbench verbs serve` listens"},                                     \
-		FLAG(0, "loopback", loopback,                                                           \
-			"run both ends in this process; allows traffic within one host, and labels "    \
-			"it"),                                                                          \
-		INT('p', "port", port, 1, 65535, "18515", "TCP port of the server"),                    \
-		{.name = "token",                                                                       \
-			.type = FB_OPT_STRING,                                                          \
-			.offset = OFF(token),                                                           \
-			.arg = "TEXT",                                                                  \
-			.secret = true,                                                                 \
-			.help = "shared word the server asks for (or FABRICBENCH_TOKEN)"},              \
-		{.name = "connect-timeout",                                                             \
-			.type = FB_OPT_DURATION,                                                        \
-			.offset = OFF(connect_timeout_ns),                                              \
-			.arg = "TIME",                                                                  \
-			.def = "10s",                                                                   \
-			.help = "give the connection up after"},                                        \
-		STR('d', "device", device, "NAME", NULL,                                                \
-			"RDMA device; several by commas; `all`: every ACTIVE one, singly and at once"), \
-		STR(0, "peer-device", peer_device, "NAME", NULL,                                        \
-			"the server's device (its first ACTIVE one; with --device all, all of them)"),  \
-		INT('i', "ib-port", ib_port, 0, 255, "0",                                               \
-			"port of the device (0: the first ACTIVE)"),                                    \
-		INT(0, "peer-ib-port", peer_ib_port, 0, 255, "0",                                       \
-			"port of the server's device (0: the first ACTIVE)"),                           \
-		INT('x', "gid-index", gid_index, -1, 255, "-1",                                         \
-			"GID index (-1: by type and address, RoCE v2 and IPv4 first)"),                 \
-		INT(0, "peer-gid-index", peer_gid_index, -1, 255, "-1",                                 \
-			"the server's GID index (-1: of the client's type and family)"),                \
-		ENUM(0, "gid-type", gid_type, "TYPE", gid_type_words, "auto",                           \
-			"RoCE version of the GID"),                                                     \
-		INT(0, "pkey-index", pkey_index, 0, 65535, "0", "P_Key index at both ends"),            \
-		STR(0, "op", op, "OPS", "send", "send, write, read; several by commas"),                \
-		ENUM(0, "transport", transport, "NAME", verbs_transport_names, "rc",                    \
-			"transport service"),                                                           \
-		STR('s', "size", size, "SIZES", DEF_SIZE,                                               \
-			"message sizes: 64K; 2,64,4K; 2:64K for the powers of two between"),            \
-		FLAG('a', "all", all, "all powers of two from 2 to 8M"),                                \
-		STR(0, "min-size", min_size, "SIZE", NULL, "sweep from this size"),                     \
-		STR(0, "max-size", max_size, "SIZE", NULL, "sweep up to this size"),                    \
-		FLAG('e', "events", events, "sleep on completion events instead of polling"),           \
-		INT('I', "inline", inline_max, -1, 65536, "-1",                                         \
-			"largest message sent inline (-1: what the device takes)"),                     \
-		ENUM('m', "mtu", mtu, "BYTES", mtu_words, "auto",                                       \
-			"path MTU (auto: both ends' active MTU, which must be equal)"),                 \
-		INT('S', "sl", sl, 0, 15, "0", "service level"),                                        \
-		INT(0, "traffic-class", traffic_class, 0, 255, "0",                                     \
-			"traffic class byte (DSCP << 2; 106 is DSCP 26 with ECN)"),                     \
-		INT(0, "flow-label", flow_label, 0, 0xfffff, "0",                                       \
-			"flow label (0: by QP numbers)"),                                               \
-		INT(0, "hop-limit", hop_limit, 1, 255, "64", "hop limit"),                              \
-		INT(0, "qp-timeout", qp_timeout, -1, 31, "-1",                                          \
-			"ack timeout, 4.096 us * 2^N (-1: 14; 20 on Soft-RoCE)"),                       \
-		INT(0, "retry", retry, -1, 7, "-1",                                                     \
-			"retries before the connection fails (-1: 7; 6 on Soft-RoCE, where 7 is for "   \
-			"ever)"),                                                                       \
-		INT(0, "rnr-retry", rnr_retry, -1, 7, "-1",                                             \
-			"retries while the receiver is not ready, 7: for ever (-1: 6)"),                \
-		STR(0, "numa", numa, "auto|off|N", "auto",                                              \
+#define COMMON_OPTS(DEF_SIZE)                                                                               \
+	{.name = "server",                                                                                  \
+		.type = FB_OPT_STRING,                                                                      \
+		.offset = OFF(server),                                                                      \
+		.arg = "HOST",                                                                              \
+		.positional = true,                                                                         \
+		.help = "where `fabricbench verbs serve` listens"},                                         \
+		FLAG(0, "loopback", loopback,                                                               \
+			"run both ends in this process; allows traffic within one host, and labels "        \
+			"it"),                                                                              \
+		INT('p', "port", port, 1, 65535, "18515", "TCP port of the server"),                        \
+		{.name = "token",                                                                           \
+			.type = FB_OPT_STRING,                                                              \
+			.offset = OFF(token),                                                               \
+			.arg = "TEXT",                                                                      \
+			.secret = true,                                                                     \
+			.help = "shared word the server asks for (or FABRICBENCH_TOKEN)"},                  \
+		{.name = "connect-timeout",                                                                 \
+			.type = FB_OPT_DURATION,                                                            \
+			.offset = OFF(connect_timeout_ns),                                                  \
+			.arg = "TIME",                                                                      \
+			.def = "10s",                                                                       \
+			.help = "give the connection up after"},                                            \
+		STR('d', "device", device, "NAME", NULL,                                                    \
+			"RDMA device; several by commas; `all`: every ACTIVE one, singly and at once"),     \
+		STR(0, "peer-device", peer_device, "NAME", NULL,                                            \
+			"the server's device (its first ACTIVE one; with --device all, all of them)"),      \
+		INT('i', "ib-port", ib_port, 0, 255, "0",                                                   \
+			"port of the device (0: the first ACTIVE)"),                                        \
+		INT(0, "peer-ib-port", peer_ib_port, 0, 255, "0",                                           \
+			"port of the server's device (0: the first ACTIVE)"),                               \
+		INT('x', "gid-index", gid_index, -1, 255, "-1",                                             \
+			"GID index (-1: by type and address, RoCE v2 and IPv4 first)"),                     \
+		INT(0, "peer-gid-index", peer_gid_index, -1, 255, "-1",                                     \
+			"the server's GID index (-1: of the client's type and family)"),                    \
+		ENUM(0, "gid-type", gid_type, "TYPE", gid_type_words, "auto",                               \
+			"RoCE version of the GID"),                                                         \
+		ENUM(0, "gid-family", gid_family, "FAMILY", gid_family_words, "auto",                       \
+			"address family of the GID: 4 or 6 (auto: IPv4 first)"),                            \
+		STR(0, "gid", gid, "ADDRESS", NULL, "GID by its address: 10.0.0.1 or fd00::1"),             \
+		STR(0, "peer-gid", peer_gid, "ADDRESS", NULL, "the server's GID by its address"),           \
+		INT(0, "vlan", vlan, 0, 4094, "0", "GID of the netdev of this VLAN at both ends"),          \
+		FLAG('R', "rdma-cm", rdma_cm,                                                               \
+			"connect by the RDMA connection manager instead of exchanging queue pair numbers"), \
+		INT(0, "pkey-index", pkey_index, 0, 65535, "0", "P_Key index at both ends"),                \
+		STR(0, "pkey", pkey, "VALUE", NULL, "P_Key by its value at both ends: 0x8001"),             \
+		STR(0, "op", op, "OPS", "send",                                                             \
+			"send, send-imm, write, write-imm, read, fetch-add, cmp-swap; several by commas"),  \
+		STR(0, "transport", transport, "NAME", "rc",                                                \
+			"transport service: rc, uc, ud, or xrc where the device offers it"),                \
+		STR('s', "size", size, "SIZES", NULL,                                                       \
+			"message sizes: 64K; 2,64,4K; 2:64K for the powers of two between (" DEF_SIZE       \
+			"; 8 for atomics)"),                                                                \
+		FLAG('a', "all", all, "all powers of two from 2 to 8M"),                                    \
+		STR(0, "min-size", min_size, "SIZE", NULL, "sweep from this size"),                         \
+		STR(0, "max-size", max_size, "SIZE", NULL, "sweep up to this size"),                        \
+		FLAG('e', "events", events, "sleep on completion events instead of polling"),               \
+		INT('I', "inline", inline_max, -1, 65536, "-1",                                             \
+			"largest message sent inline (-1: what the device takes)"),                         \
+		ENUM('m', "mtu", mtu, "BYTES", mtu_words, "auto",                                           \
+			"path MTU (auto: both ends' active MTU, which must be equal)"),                     \
+		INT('S', "sl", sl, 0, 15, "0", "service level"),                                            \
+		INT(0, "traffic-class", traffic_class, 0, 255, "0",                                         \
+			"traffic class byte (DSCP << 2; 106 is DSCP 26 with ECN); also --tclass"),          \
+		{.name = "tclass",                                                                          \
+			.type = FB_OPT_INT,                                                                 \
+			.offset = OFF(traffic_class),                                                       \
+			.arg = "N",                                                                         \
+			.def = "0",                                                                         \
+			.min = 0,                                                                           \
+			.max = 255,                                                                         \
+			.hidden = true,                                                                     \
+			.help = "the name that perftest gives to --traffic-class"},                         \
+		INT(0, "flow-label", flow_label, 0, 0xfffff, "0",                                           \
+			"flow label (0: by QP numbers)"),                                                   \
+		INT(0, "hop-limit", hop_limit, 1, 255, "64", "hop limit"),                                  \
+		INT(0, "qp-timeout", qp_timeout, -1, 31, "-1",                                              \
+			"ack timeout, 4.096 us * 2^N (-1: 14; 20 on Soft-RoCE)"),                           \
+		INT(0, "retry", retry, -1, 7, "-1",                                                         \
+			"retries before the connection fails (-1: 7; 6 on Soft-RoCE, where 7 is for "       \
+			"ever)"),                                                                           \
+		INT(0, "rnr-retry", rnr_retry, -1, 7, "-1",                                                 \
+			"retries while the receiver is not ready, 7: for ever (-1: 6)"),                    \
+		STR(0, "memory", memory, "host|huge|gpu[:N]", "host",                                       \
+			"where the buffers are: ordinary memory, huge pages, or GPU N at both ends"),       \
+		STR(0, "numa", numa, "auto|off|N", "auto",                                                  \
 			"place thread and buffers on the NIC's NUMA node, nowhere, or on node N")
 
-const struct fb_opt verbs_latency_opts[] = {COMMON_OPTS("2"), {.name = NULL}};
+const struct fb_opt verbs_latency_opts[] = {COMMON_OPTS("2"),
+	{.name = "interval",
+		.type = FB_OPT_DURATION,
+		.offset = OFF(interval_ns),
+		.arg = "TIME",
+		.help = "begin iterations this far apart; the waiting is in no sample"},
+	{.name = NULL}};
+const struct fb_opt verbs_load_opts[] = {COMMON_OPTS("64"), {.name = NULL}};
 
 const struct fb_opt verbs_bandwidth_opts[] = {COMMON_OPTS("64K"),
 	INT('t', "depth", depth, 1, VERBS_MAX_DEPTH, "128", "messages in flight for each QP"),
@@ -118,6 +148,18 @@ const struct fb_opt verbs_bandwidth_opts[] = {COMMON_OPTS("64K"),
 	INT('Q', "cq-mod", cq_mod, 0, VERBS_MAX_DEPTH, "0",
 		"one completion for so many messages (0: 16, at most a quarter of --depth)"),
 	FLAG('b', "bidirectional", bidirectional, "both ends send at once; the figure is the sum"),
+	{.name = "rate",
+		.type = FB_OPT_RATE,
+		.offset = OFF(rate),
+		.arg = "RATE",
+		.help = "send payload at this rate in each direction, by a schedule that does not wait "
+			"for completions (open loop)"},
+	{.name = "window",
+		.type = FB_OPT_DURATION,
+		.offset = OFF(window_ns),
+		.arg = "TIME",
+		.def = "100ms",
+		.help = "length of the windows in which bytes are counted, to find the worst one"},
 	{.name = NULL}};
 
 /* ---- options -> parameters ------------------------------------------------------------------- */
@@ -183,8 +225,17 @@ int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err 
 	}
 }
 
+static bool only_atomics(const struct verbs_params *p)
+{
+	for (int i = 0; i < p->nops; i++)
+		if (!verbs_ops[p->ops[i]].atomic)
+			return false;
+	return true;
+}
+
 static int take_sizes(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
 {
+	const char *default_size = p->bench == VERBS_LATENCY ? "2" : "64K";
 	int rc;
 
 	if (o->all) {
@@ -197,7 +248,8 @@ static int take_sizes(struct verbs_params *p, const struct verbs_options *o, str
 			return rc;
 		p->nsizes = add_range(lo, hi, p->sizes, VERBS_MAX_SIZES, 0, e);
 	} else {
-		p->nsizes = verbs_parse_sizes(o->size, p->sizes, VERBS_MAX_SIZES, e);
+		const char *text = o->size ? o->size : only_atomics(p) ? "8" : default_size;
+		p->nsizes = verbs_parse_sizes(text, p->sizes, VERBS_MAX_SIZES, e);
 	}
 	return p->nsizes < 0 ? p->nsizes : 0;
 }
@@ -222,30 +274,169 @@ static int take_numa(struct verbs_params *p, const char *text, struct fb_err *e)
 	return 0;
 }
 
-static int take_ops(struct verbs_params *p, const struct verbs_options *o,
-	enum verbs_bench_kind bench, struct fb_err *e)
+static int take_memory(struct verbs_params *p, const char *text, struct fb_err *e)
 {
+	uint64_t gpu = 0;
+
+	if (!text || !strcmp(text, "host")) {
+		p->memory = VERBS_MEM_HOST;
+	} else if (!strcmp(text, "huge")) {
+		p->memory = VERBS_MEM_HUGE;
+	} else if (!strcmp(text, "gpu") ||
+		   (!strncmp(text, "gpu:", 4) && fb_parse_u64(text + 4, 0, 255, &gpu, NULL) == 0)) {
+		p->memory = VERBS_MEM_GPU;
+		p->gpu = (int)gpu;
+	} else {
+		fb_fail_usage(e, "--memory %s: no such memory", text);
+		fb_hint(e,
+			"there are --memory host, --memory huge, --memory gpu and --memory gpu:N");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* The CPU polls the last byte of a write, checks the word of an atomic, and looks at a load's buffers
+ * while it runs: it cannot reach a GPU's. */
+static int memory_fits(const struct verbs_params *p, struct fb_err *e)
+{
+	bool polls = p->bench != VERBS_LATENCY && p->bench != VERBS_BANDWIDTH;
+
+	if (p->memory != VERBS_MEM_GPU)
+		return 0;
+	for (int i = 0; i < p->nops; i++) {
+		const struct verbs_op_info *op = &verbs_ops[p->ops[i]];
+		if (!polls && !op->atomic && (p->bench != VERBS_LATENCY || p->ops[i] != VERBS_WRITE))
+			continue;
+		fb_fail_usage(e, "--memory gpu: %s %s needs memory that the CPU can read while it runs",
+			op->name, verbs_bench_names[p->bench]);
+		fb_hint(e, "with latency and bandwidth take --op send, read or write-imm; or --memory host");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int take_pkey(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	char *end;
+	unsigned long v;
+
+	p->pkey_index = o->pkey_index;
+	p->pkey = VERBS_AUTO;
+	if (!o->pkey)
+		return 0;
+	v = strtoul(o->pkey, &end, 0);
+	if (end == o->pkey || *end || v < 1 || v > 0xffff || o->pkey[0] == '-') {
+		fb_fail_usage(e, "--pkey %s: a P_Key is a number from 0x0001 to 0xffff", o->pkey);
+		fb_hint(e,
+			"the default partition is 0xffff; --pkey-index takes a place in the table");
+		return -EINVAL;
+	}
+	if (o->pkey_index)
+		return fb_fail_usage(
+			e, "--pkey and --pkey-index both choose the P_Key: leave one out");
+	p->pkey = (int)v;
+	return 0;
+}
+
+static int check_address(const char *name, const char *text, struct fb_err *e)
+{
+	union ibv_gid gid;
+
+	if (!text || verbs_gid_parse(text, &gid) == 0)
+		return 0;
+	fb_fail_usage(e, "--%s %s: neither an IPv4 nor an IPv6 address", name, text);
+	fb_hint(e,
+		"GIDs are written as addresses: 10.0.0.1, fe80::1, fd00::1; ibv_devinfo -v lists them");
+	return -EINVAL;
+}
+
+static int take_addressing(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	int rc = check_address("gid", o->gid, e);
+
+	if (rc == 0)
+		rc = check_address("peer-gid", o->peer_gid, e);
+	if (rc == 0)
+		rc = take_pkey(p, o, e);
+	if (rc)
+		return rc;
+	if (o->gid && o->gid_index >= 0)
+		return fb_fail_usage(e, "--gid and --gid-index both choose the GID: leave one out");
+	if (o->peer_gid && o->peer_gid_index >= 0)
+		return fb_fail_usage(
+			e, "--peer-gid and --peer-gid-index both choose the GID: leave one out");
+	if (o->peer_gid)
+		snprintf(p->peer_gid, sizeof p->peer_gid, "%s", o->peer_gid);
+	p->vlan = o->vlan;
+	p->rdma_cm = o->rdma_cm;
+	if (p->rdma_cm && p->transport != VERBS_RC) {
+		fb_fail_usage(e, "--rdma-cm connects reliable connections; it cannot carry %s",
+			verbs_transports[p->transport].name);
+		fb_hint(e, "leave --rdma-cm out, or give --transport rc");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Operations, the transport and the sizes: what the standard lets go together. Atomics have one
+ * size; beside other operations the list of sizes is not theirs. */
+static int fits_together(const struct verbs_params *p, bool events, struct fb_err *e)
+{
+	enum verbs_bench_kind bench = (enum verbs_bench_kind)p->bench;
+	enum verbs_transport transport = (enum verbs_transport)p->transport;
 	int rc;
 
-	p->nops = verbs_parse_ops(o->op, p->ops, e);
-	if (p->nops < 0)
-		return p->nops;
 	for (int i = 0; i < p->nops; i++) {
 		enum verbs_op op = (enum verbs_op)p->ops[i];
-		rc = verbs_combination(bench, op, (enum verbs_transport)o->transport, o->events, e);
+		rc = verbs_combination(bench, op, transport, events, e);
 		if (rc)
 			return rc;
-		for (int k = 0; k < p->nsizes; k++)
-			if (p->sizes[k] < verbs_ops[op].min_size ||
-				(bench == VERBS_BANDWIDTH && !p->sizes[k]))
-				return fb_fail_usage(e, "%s of %llu bytes cannot be measured",
-					verbs_ops[op].name, (unsigned long long)p->sizes[k]);
+		if (verbs_ops[op].atomic && !only_atomics(p))
+			continue;
+		for (int k = 0; k < p->nsizes; k++) {
+			rc = verbs_size_fits(
+				bench, op, transport, p->sizes[k], (unsigned)p->mtu, e);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static int take_ops(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	p->transport = verbs_parse_transport(o->transport, e);
+	if (p->transport < 0)
+		return p->transport;
+	p->nops = verbs_parse_ops(o->op, p->ops, e);
+	return p->nops < 0 ? p->nops : 0;
+}
+
+static int take_rate(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
+{
+	p->rate = (uint64_t)o->rate;
+	p->window_ns = o->window_ns;
+	if (o->rate > 0 && !p->rate)
+		return fb_fail_usage(e, "--rate is below one byte a second");
+	if (p->window_ns < VERBS_MIN_WINDOW_NS) {
+		fb_fail_usage(e, "--window is shorter than 1 ms, which a burst of completions fills");
+		fb_hint(e, "give --window 10ms or more");
+		return -EINVAL;
+	}
+	if (p->rate && o->events) {
+		fb_fail_usage(e, "--rate follows the clock and cannot sleep on --events");
+		fb_hint(e, "leave --events out");
+		return -EINVAL;
 	}
 	return 0;
 }
 
 static int take_bandwidth(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
 {
+	int rc = take_rate(p, o, e);
+
+	if (rc)
+		return rc;
 	p->depth = o->depth;
 	p->qps = o->qps;
 	p->post_list = o->post_list;
@@ -278,17 +469,24 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 
 	memset(p, 0, sizeof *p);
 	p->bench = (int)bench;
-	p->transport = o->transport;
-	rc = take_sizes(p, o, e);
+	p->mtu = o->mtu ? 128 << o->mtu : 0;
+	rc = take_ops(p, o, e);
 	if (rc == 0)
-		rc = take_ops(p, o, bench, e);
+		rc = take_sizes(p, o, e);
+	if (rc == 0)
+		rc = fits_together(p, o->events, e);
 	if (rc == 0)
 		rc = take_numa(p, o->numa, e);
+	if (rc == 0)
+		rc = take_memory(p, o->memory, e);
+	if (rc == 0)
+		rc = memory_fits(p, e);
+	if (rc == 0)
+		rc = take_addressing(p, o, e);
 	if (rc)
 		return rc;
 	p->events = o->events;
 	p->inline_max = o->inline_max;
-	p->mtu = o->mtu ? 128 << o->mtu : 0;
 	p->sl = o->sl;
 	p->traffic_class = o->traffic_class;
 	p->flow_label = o->flow_label;
@@ -297,10 +495,10 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 	p->retry = o->retry;
 	p->rnr_retry = o->rnr_retry;
 	p->loopback = o->loopback;
+	p->interval_ns = o->interval_ns;
 	p->all_rails = o->device && (!strcmp(o->device, "all") || strchr(o->device, ','));
 	p->peer_ib_port = o->peer_ib_port;
 	p->peer_gid_index = o->peer_gid_index;
-	p->pkey_index = o->pkey_index;
 	p->gid_type = p->gid_family = -1;
 	if (o->peer_device)
 		snprintf(p->peer_device, sizeof p->peer_device, "%s", o->peer_device);
@@ -330,7 +528,22 @@ static const struct {
 	NUM(qps, 1, VERBS_MAX_QPS), NUM(post_list, 1, 64), NUM(cq_mod, 1, VERBS_MAX_DEPTH),
 	NUM(bidirectional, 0, 1), NUM(loopback, 0, 1), NUM(numa, -2, 1023), NUM(all_rails, 0, 1),
 	NUM(peer_ib_port, 0, 255), NUM(peer_gid_index, -1, 65535), NUM(gid_type, -1, 2),
-	NUM(gid_family, -1, 3), NUM(pkey_index, 0, 65535)};
+	NUM(gid_family, -1, 3), NUM(pkey_index, 0, 65535), NUM(pkey, -1, 0xffff),
+	NUM(vlan, 0, 4094), NUM(rdma_cm, 0, 1), NUM(memory, 0, VERBS_NUM_MEMORIES - 1),
+	NUM(gpu, 0, 255)};
+
+/* Numbers that need 64 bits. */
+static const struct {
+	const char *key;
+	size_t offset;
+	int64_t min, max;
+} wides[] = {NUM(rate, 0, INT64_C(1) << 50), NUM(window_ns, 0, INT64_C(1) << 50),
+	NUM(interval_ns, 0, INT64_C(1) << 50)};
+
+static uint64_t *wide_at(const struct verbs_params *p, size_t offset)
+{
+	return (uint64_t *)(void *)((char *)(uintptr_t)p + offset);
+}
 
 static int *num_at(const struct verbs_params *p, size_t offset)
 {
@@ -349,6 +562,8 @@ json_t *verbs_params_to_json(const struct verbs_params *p)
 	}
 	for (unsigned i = 0; i < sizeof nums / sizeof nums[0]; i++)
 		fb_json_set_int(j, nums[i].key, *num_at(p, nums[i].offset));
+	for (unsigned i = 0; i < sizeof wides / sizeof wides[0]; i++)
+		fb_json_set_int(j, wides[i].key, (int64_t)*wide_at(p, wides[i].offset));
 	for (int i = 0; i < p->nops; i++)
 		json_array_append_new(ops, json_string(verbs_ops[p->ops[i]].name));
 	for (int i = 0; i < p->nsizes; i++)
@@ -356,6 +571,9 @@ json_t *verbs_params_to_json(const struct verbs_params *p)
 	json_object_set_new(j, "ops", ops);
 	json_object_set_new(j, "sizes", sizes);
 	fb_json_set_str(j, "peer_device", p->peer_device);
+	if (p->bench == VERBS_LOAD || p->bench == VERBS_INCAST)
+		json_object_set_new(j, "load", verbs_load_to_json(&p->load));
+	fb_json_set_str(j, "peer_gid", p->peer_gid);
 	return j;
 }
 
@@ -407,24 +625,73 @@ int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_er
 			return bad(e, nums[i].key);
 		*num_at(p, nums[i].offset) = (int)json_integer_value(v);
 	}
+	for (unsigned i = 0; i < sizeof wides / sizeof wides[0]; i++) {
+		const json_t *v = json_object_get(j, wides[i].key);
+		if (!json_is_integer(v) || json_integer_value(v) < wides[i].min ||
+			json_integer_value(v) > wides[i].max)
+			return bad(e, wides[i].key);
+		*wide_at(p, wides[i].offset) = (uint64_t)json_integer_value(v);
+	}
 	rc = read_arrays(p, j, e);
+	if (rc)
+		return rc;
+	if (p->bench == VERBS_LOAD || p->bench == VERBS_INCAST)
+		rc = verbs_load_from_json(&p->load, json_object_get(j, "load"), e);
 	if (rc)
 		return rc;
 	dev = fb_json_str(j, "peer_device", NULL);
 	if (!dev || strlen(dev) >= sizeof p->peer_device)
 		return bad(e, "peer_device");
 	memcpy(p->peer_device, dev, strlen(dev) + 1);
+	dev = fb_json_str(j, "peer_gid", NULL);
+	if (!dev || strlen(dev) >= sizeof p->peer_gid ||
+		(*dev && check_address("peer-gid", dev, NULL) != 0))
+		return bad(e, "peer_gid");
+	memcpy(p->peer_gid, dev, strlen(dev) + 1);
+	if (p->rdma_cm && p->transport != VERBS_RC)
+		return bad(e, "rdma_cm");
+	rc = memory_fits(p, e);
+	if (rc)
+		return rc;
 	if (p->mtu && !verbs_mtu_enum((unsigned)p->mtu))
 		return bad(e, "mtu");
 	if (p->cq_mod > p->depth || p->post_list > p->depth || p->rx_depth < p->depth)
 		return bad(e, "depth");
-	for (int i = 0; i < p->nops; i++) {
-		rc = verbs_combination((enum verbs_bench_kind)p->bench, (enum verbs_op)p->ops[i],
-			(enum verbs_transport)p->transport, p->events, e);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	return fits_together(p, p->events, e);
+}
+
+static void want_gid(struct verbs_gid_want *g, const char *address, int vlan)
+{
+	g->vlan = (unsigned)vlan;
+	g->by_address = address && *address && verbs_gid_parse(address, &g->addr) == 0;
+}
+
+void verbs_params_want(const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want)
+{
+	*want = (struct verbs_dev_want){.device = o->device,
+		.port = (unsigned)o->ib_port,
+		.pkey_index = (unsigned)p->pkey_index,
+		.pkey = p->pkey > 0 ? (unsigned)p->pkey : 0,
+		.gid = {.index = o->gid_index,
+			.type = o->gid_type ? o->gid_type : -1,
+			.family = o->gid_family == 0   ? -1
+				  : o->gid_family == 1 ? VERBS_GID_IPV4
+						       : VERBS_GID_ANY_IPV6}};
+	want_gid(&want->gid, o->gid, p->vlan);
+}
+
+void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port, struct verbs_dev_want *want)
+{
+	bool chosen = p->peer_gid_index >= 0 || p->peer_gid[0];
+
+	*want = (struct verbs_dev_want){.device = p->peer_device[0] ? p->peer_device : device,
+		.port = p->peer_ib_port ? (unsigned)p->peer_ib_port : port,
+		.pkey_index = (unsigned)p->pkey_index,
+		.pkey = p->pkey > 0 ? (unsigned)p->pkey : 0,
+		.gid = {.index = p->peer_gid_index,
+			.type = p->peer_gid_index >= 0 ? -1 : p->gid_type,
+			.family = chosen ? -1 : p->gid_family}};
+	want_gid(&want->gid, p->peer_gid, p->peer_gid_index >= 0 ? 0 : p->vlan);
 }
 
 uint64_t verbs_params_max_size(const struct verbs_params *p)
@@ -434,6 +701,9 @@ uint64_t verbs_params_max_size(const struct verbs_params *p)
 	for (int i = 0; i < p->nsizes; i++)
 		if (p->sizes[i] > max)
 			max = p->sizes[i];
+	for (int i = 0; i < p->nops; i++)
+		if (verbs_ops[p->ops[i]].atomic && max < 8)
+			max = 8;
 	return max;
 }
 

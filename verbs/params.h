@@ -14,6 +14,8 @@
 #include "bench/core/err.h"
 #include "bench/core/opt.h"
 #include "verbs/dev.h"
+#include "verbs/load_params.h"
+#include "verbs/memory.h"
 #include "verbs/ops.h"
 
 #define VERBS_MAX_SIZES 64
@@ -21,6 +23,8 @@
 #define VERBS_MAX_DEPTH 8192
 #define VERBS_MAX_MSG   (1ull << 30)
 #define VERBS_AUTO      (-1)
+/** Shortest window of the series of bytes over time. */
+#define VERBS_MIN_WINDOW_NS 1000000u
 
 /** Options of `verbs latency` and `verbs bandwidth`. */
 struct verbs_options {
@@ -36,9 +40,15 @@ struct verbs_options {
 	int gid_index;
 	int peer_gid_index;
 	int gid_type;
+	int gid_family;
+	char *gid;
+	char *peer_gid;
+	int vlan;
+	bool rdma_cm;
 	int pkey_index;
+	char *pkey;
 	char *op;
-	int transport;
+	char *transport;
 	char *size;
 	bool all;
 	char *min_size;
@@ -54,6 +64,7 @@ struct verbs_options {
 	int retry;
 	int rnr_retry;
 	char *numa;
+	char *memory;
 	/* bandwidth */
 	int depth;
 	int rx_depth;
@@ -61,10 +72,14 @@ struct verbs_options {
 	int post_list;
 	int cq_mod;
 	bool bidirectional;
+	double rate;          /**< bytes/s of payload, 0: as fast as possible */
+	uint64_t window_ns;   /**< of the series of bytes over time */
+	uint64_t interval_ns; /**< latency: from the start of one iteration to the next */
 };
 /** Tables over struct verbs_options; the second is bandwidth's own. */
 extern const struct fb_opt verbs_latency_opts[];
 extern const struct fb_opt verbs_bandwidth_opts[];
+extern const struct fb_opt verbs_load_opts[]; /**< of `verbs load`, beside load_params.h's */
 
 /** What both ends run. */
 struct verbs_params {
@@ -87,8 +102,18 @@ struct verbs_params {
 	/* for the server's side */
 	char peer_device[256];
 	int peer_ib_port, peer_gid_index;
+	char peer_gid[64];        /**< address; empty: by type and family */
 	int gid_type, gid_family; /**< the client's: the server takes one of the same; -1: any */
 	int pkey_index;
+	int pkey; /**< value; VERBS_AUTO: by index */
+	int vlan; /**< 0: any */
+	int rdma_cm;
+	int memory; /**< enum verbs_memory */
+	int gpu;    /**< with VERBS_MEM_GPU */
+	struct verbs_load_params load; /**< with VERBS_LOAD and VERBS_INCAST */
+	uint64_t rate;        /**< bytes/s of payload, each direction; 0: no limit */
+	uint64_t window_ns;   /**< of the series of bytes over time */
+	uint64_t interval_ns; /**< latency: from the start of one iteration to the next; 0: none */
 };
 #define VERBS_NUMA_AUTO (-1)
 #define VERBS_NUMA_OFF  (-2)
@@ -106,6 +131,11 @@ int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err 
 json_t *verbs_params_to_json(const struct verbs_params *p);
 /** @return 0, or -EPROTO with the key that is missing, of a wrong type or out of range */
 int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
+
+/** What a client wants of its own devices. */
+void verbs_params_want(const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want);
+/** And of the server's, which takes its own device where the client has named none. */
+void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port, struct verbs_dev_want *want);
 
 uint64_t verbs_params_max_size(const struct verbs_params *p);
 bool verbs_params_has(const struct verbs_params *p, enum verbs_op op);

@@ -16,6 +16,8 @@
 #include "bench/core/sysroot.h"
 #include "bench/core/units.h"
 #include "verbs/benches.h"
+#include "verbs/incast.h"
+#include "verbs/load.h"
 #include "verbs/state.h"
 
 /* A client that has said hello and then says nothing is given up after this. */
@@ -28,6 +30,7 @@ static const struct fb_sysroot live = {NULL};
 static const struct fb_bench *const benches[VERBS_NUM_BENCHES] = {
 	[VERBS_LATENCY] = &verbs_latency_bench,
 	[VERBS_BANDWIDTH] = &verbs_bandwidth_bench,
+	[VERBS_LOAD] = &verbs_load_bench,
 };
 
 static void boot_id(char *buf, size_t len)
@@ -92,14 +95,13 @@ static int compare_kind(
 	return rc;
 }
 
-int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err *e)
+int verbs_session_order(
+	struct verbs_client *c, struct fb_oob *o, bool *hardware, struct fb_err *e)
 {
 	json_t *order = make_order(c);
-	struct verbs_job job = {.p = c->p, .node = c->node};
-	struct fb_bench bench = bench_for(&c->p);
-	bool hardware = false;
 	int rc;
 
+	*hardware = false;
 	if (!order)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the session");
 	rc = fb_oob_bcast_json(o, &order, c->deadline, e);
@@ -107,8 +109,16 @@ int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err
 	/* The server opens its devices before it agrees. */
 	if (rc == 0)
 		rc = fb_oob_agree(o, e, c->deadline);
-	if (rc == 0)
-		rc = compare_kind(o, node_is_hardware(c->node), &hardware, c->deadline, e);
+	return rc ? rc : compare_kind(o, node_is_hardware(c->node), hardware, c->deadline, e);
+}
+
+int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err *e)
+{
+	struct verbs_job job = {.p = c->p, .node = c->node};
+	struct fb_bench bench = bench_for(&c->p);
+	bool hardware;
+	int rc = verbs_session_order(c, o, &hardware, e);
+
 	if (rc)
 		return rc;
 	job.hardware = hardware && !c->p.loopback;
@@ -166,17 +176,10 @@ static int read_order(
 static int open_devices(const struct verbs_server *srv, const struct order *ord,
 	struct verbs_node *node, struct fb_err *e)
 {
-	struct verbs_dev_want want = {
-		.device = ord->p.peer_device[0] ? ord->p.peer_device : srv->device,
-		.port = ord->p.peer_ib_port ? (unsigned)ord->p.peer_ib_port : srv->port,
-		.pkey_index = (unsigned)ord->p.pkey_index,
-		.gid = {.index = ord->p.peer_gid_index, .type = -1, .family = -1}};
+	struct verbs_dev_want want;
 	int rc;
 
-	if (ord->p.peer_gid_index < 0) {
-		want.gid.type = ord->p.gid_type;
-		want.gid.family = ord->p.gid_family;
-	}
+	verbs_params_peer_want(&ord->p, srv->device, srv->port, &want);
 	rc = verbs_node_open(node, &want, e);
 	if (rc == 0 && node->n != ord->rails) {
 		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO, "%u rails at the client, %u at the server",
@@ -213,11 +216,15 @@ int verbs_session_server(
 	if (rc == 0)
 		rc = compare_kind(o, node_is_hardware(&node), &both, deadline, e);
 	if (rc == 0) {
-		bench = bench_for(&ord.p);
 		job = (struct verbs_job){.p = ord.p,
 			.node = &node,
 			.hardware = ord.hardware && node_is_hardware(&node) && !srv->loopback};
-		rc = fb_run_bench(NULL, &bench, &job, NULL, o, fb_where("cpu"), e);
+		if (ord.p.bench == VERBS_INCAST) {
+			rc = verbs_incast_serve(&job, o, deadline, e);
+		} else {
+			bench = bench_for(&ord.p);
+			rc = fb_run_bench(NULL, &bench, &job, NULL, o, fb_where("cpu"), e);
+		}
 	}
 	verbs_node_close(&node);
 	snprintf(line, len, "%s from %s: %s after %s", verbs_bench_names[ord.p.bench], ord.host,

@@ -99,6 +99,14 @@ static json_t *point_params(
 	fb_json_set_bool(j, "inline", verbs_ops[op].inlines && size <= r->inline_cap && size > 0);
 	fb_json_set_int(j, "traffic_class", p->traffic_class);
 	fb_json_set_int(j, "sl", p->sl);
+	if (p->memory != VERBS_MEM_HOST)
+		fb_json_set_str(j, "memory", verbs_memory_names[p->memory]);
+	if (p->rdma_cm)
+		fb_json_set_bool(j, "rdma_cm", 1);
+	if (p->vlan)
+		fb_json_set_int(j, "vlan", p->vlan);
+	if (p->flow_label)
+		fb_json_set_int(j, "flow_label", p->flow_label);
 	if (rail < s->n) {
 		fb_json_set_str(j, "device", r->dev->name);
 		fb_json_set_str(j, "peer_device", r->remote.device);
@@ -115,7 +123,11 @@ static json_t *point_params(
 		fb_json_set_int(j, "post_list", p->post_list);
 		fb_json_set_int(j, "cq_mod", p->cq_mod);
 		fb_json_set_str(j, "direction", p->bidirectional ? "both" : "one");
+		if (p->rate)
+			fb_json_set_int(j, "rate", (int64_t)p->rate);
 	}
+	if (p->interval_ns)
+		fb_json_set_int(j, "interval_ns", (int64_t)p->interval_ns);
 	if (p->loopback)
 		fb_json_set_bool(j, "loopback", 1);
 	return j;
@@ -135,9 +147,11 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 		else if (s->n > 1)
 			snprintf(which, sizeof which, "/rails");
 		for (int o = 0; o < p->nops; o++) {
-			for (int k = 0; k < p->nsizes; k++) {
-				enum verbs_op op = (enum verbs_op)p->ops[o];
-				json_t *params = point_params(s, op, p->sizes[k], rail);
+			enum verbs_op op = (enum verbs_op)p->ops[o];
+			bool atomic = verbs_ops[op].atomic;
+			for (int k = 0; k < (atomic ? 1 : p->nsizes); k++) {
+				uint64_t size = atomic ? 8 : p->sizes[k];
+				json_t *params = point_params(s, op, size, rail);
 				struct fb_point *pt =
 					params ? fb_point_add(l, params,
 							 "verbs.%s/%s/%s/%s%s%s/%llu",
@@ -146,12 +160,12 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 							 verbs_transports[p->transport].name,
 							 p->events ? "events" : "poll",
 							 p->bidirectional ? "/both" : "", which,
-							 (unsigned long long)p->sizes[k])
+							 (unsigned long long)size)
 					       : NULL;
 				if (!pt)
 					return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
 						"no memory for the sweep");
-				pt->size = p->sizes[k];
+				pt->size = size;
 				pt->user = (uint64_t)op | (uint64_t)rail << 8;
 			}
 		}
@@ -164,13 +178,16 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 {
 	unsigned first, count = verbs_point_rails(s, p, &first);
+	struct fb_err why = {0};
 
 	for (unsigned i = first; i < first + count; i++) {
 		struct verbs_rail *r = &s->rail[i];
 		for (unsigned q = 0; q < r->nqp; q++) {
-			verbs_pattern_fill(r->buf + verbs_send_off(r, q), p->size, s->rank, q);
-			memset(r->buf + verbs_recv_off(r, q), 0, r->span);
+			verbs_pattern_fill(r->host + verbs_send_off(r, q), p->size, s->rank, q);
+			memset(r->host + verbs_recv_off(r, q), 0, r->span);
 		}
+		if (verbs_rail_push(r, &why) != 0)
+			fb_warn("filling the buffers: %s", why.msg); /* the check of the data fails then */
 	}
 	verbs_place_back(&s->placed);
 	s->placed.moved = false;
@@ -181,34 +198,79 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 		s->rail[first].dev->name, s->rail[first].remote.device, s->rail[first].remote.host);
 }
 
+int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q, size_t bytes,
+	struct fb_err *e)
+{
+	const uint8_t *got = r->host + verbs_data_off(r, q);
+	unsigned peer = s->rank ^ 1;
+	size_t at = verbs_pattern_check(got, bytes, peer, q);
+	uint8_t want, *all;
+
+	if (!at)
+		return 0;
+	all = malloc(at);
+	if (!all)
+		return fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG, "wrong data at byte %zu of a %s", at - 1,
+			s->what);
+	verbs_pattern_fill(all, at, peer, q);
+	want = all[at - 1];
+	free(all);
+	fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
+		"wrong data: byte %zu of the message on %s, queue pair %u, is 0x%02x and should be "
+		"0x%02x (%s)",
+		at - 1, r->dev->name, q, got[at - 1], want, s->what);
+	fb_hint(e, "look at counters of corruption (icrc), memory errors (edac) and IOMMU messages in "
+		   "dmesg at both ends");
+	return -EBADMSG;
+}
+
 int verbs_state_check_data(
 	struct verbs_state *s, const struct fb_point *p, size_t bytes, struct fb_err *e)
 {
-	unsigned first, count = verbs_point_rails(s, p, &first), peer = s->rank ^ 1;
+	unsigned first, count = verbs_point_rails(s, p, &first);
 
 	for (unsigned i = first; i < first + count; i++) {
-		struct verbs_rail *r = &s->rail[i];
-		for (unsigned q = 0; q < r->nqp; q++) {
-			const uint8_t *got = r->buf + verbs_recv_off(r, q);
-			size_t at = verbs_pattern_check(got, bytes, peer, q);
-			if (at) {
-				uint8_t want;
-				uint8_t *all = malloc(at);
-				if (!all)
-					return fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
-						"wrong data at byte %zu of a %s", at - 1, s->what);
-				verbs_pattern_fill(all, at, peer, q);
-				want = all[at - 1];
-				free(all);
-				fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
-					"wrong data: byte %zu of the message on %s, queue pair %u, is 0x%02x and "
-					"should be 0x%02x (%s)",
-					at - 1, r->dev->name, q, got[at - 1], want, s->what);
-				fb_hint(e,
-					"look at counters of corruption (icrc), memory errors (edac) and "
-					"IOMMU messages in dmesg at both ends");
-				return -EBADMSG;
-			}
+		for (unsigned q = 0; q < s->rail[i].nqp; q++) {
+			int rc = verbs_state_check_qp(s, &s->rail[i], q, bytes, e);
+			if (rc)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+int verbs_state_wrong_values(
+	struct verbs_state *s, enum verbs_op op, uint64_t wrong, struct fb_err *e)
+{
+	fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG, "wrong data: %llu %s not the expected one (%s)",
+		(unsigned long long)wrong,
+		verbs_ops[op].atomic ? "times the value that an atomic fetched was"
+				     : "times the immediate of a message was",
+		s->what);
+	fb_hint(e, "does another program use this device's memory or queue pairs? compare firmware of "
+		   "both NICs (ethtool -i)");
+	return -EBADMSG;
+}
+
+int verbs_state_check_words(struct verbs_state *s, const struct fb_point *p, const uint64_t *done,
+	unsigned n, struct fb_err *e)
+{
+	unsigned first, count = verbs_point_rails(s, p, &first);
+
+	for (unsigned i = first; i < first + count; i++) {
+		const struct verbs_rail *r = &s->rail[i];
+		for (unsigned q = 0; q < n; q++) {
+			uint64_t got = *(const volatile uint64_t *)(const void *)(r->buf +
+				verbs_recv_off(r, q));
+			if (got == done[q])
+				continue;
+			fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
+				"wrong data: word %u on %s holds %llu after %llu atomics (%s)", q,
+				r->dev->name, (unsigned long long)got, (unsigned long long)done[q],
+				s->what);
+			fb_hint(e, "does the device keep atomics of several queue pairs apart? look "
+				   "at atomic_cap in ibv_devinfo -v at both ends");
+			return -EBADMSG;
 		}
 	}
 	return 0;
@@ -303,6 +365,20 @@ static void add_placement(const struct verbs_state *s, unsigned rail, json_t *j)
 	fb_json_set_str(j, "placement", text);
 }
 
+/* Asked of the queue pair itself where the device tells: rdma_cm chooses on its own. */
+static void add_used(const struct verbs_rail *r, json_t *j)
+{
+	if (!r->used_known)
+		return;
+	fb_json_set_int(j, "gid_index", r->used.index);
+	fb_json_set_str(j, "gid_type", verbs_gid_type_names[r->used.type]);
+	fb_json_set_str(j, "gid_family", verbs_gid_family_names[r->used.family]);
+	if (r->used.vlan)
+		fb_json_set_int(j, "vlan", r->used.vlan);
+	fb_json_set_int(j, "traffic_class", r->used_tc);
+	fb_json_set_str(j, "gid_read", "ibv_query_qp");
+}
+
 json_t *verbs_state_facts(void *st, const struct fb_point *p)
 {
 	struct verbs_state *s = st;
@@ -321,6 +397,9 @@ json_t *verbs_state_facts(void *st, const struct fb_point *p)
 		struct verbs_rail *r = &s->rail[i];
 		json_t *one = verbs_dev_facts(r->dev);
 		fb_json_set_int(one, "path_mtu", r->path_mtu);
+		fb_json_set_str(one, "memory", r->mem.how);
+		fb_json_set_str(one, "connected_by", r->cm ? "rdma_cm" : "exchange");
+		add_used(r, one);
 		fb_json_set_int(one, "qp_timeout", r->qp_timeout);
 		fb_json_set_int(one, "retry", r->retry);
 		fb_json_set_int(one, "rnr_retry", r->rnr_retry);
