@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tests of what `verbs load` and `verbs incast` stand on: the open-loop schedule's arithmetic,
+ * Jain's index, the parameters' wire form, and the flow and the probe on a device made of
+ * functions.
+ */
+#include "bench/core/test.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "bench/core/clock.h"
+#include "bench/core/json.h"
+#include "verbs/flow.h"
+#include "verbs/incast.h"
+#include "verbs/load.h"
+#include "verbs/null_device.h"
+#include "verbs/probe.h"
+#include "verbs/schedule.h"
+
+/* ---- the schedule ---------------------------------------------------------------------------- */
+
+static void test_schedule_keeps_its_times(void **state)
+{
+	struct verbs_schedule s;
+
+	(void)state;
+	verbs_schedule_init(&s, 1000, 250);
+	assert_int_equal(verbs_schedule_due(&s), 1000);
+	for (int i = 0; i < 4; i++)
+		verbs_schedule_pass(&s);
+	assert_int_equal(verbs_schedule_due(&s), 2000);
+	assert_int_equal(verbs_schedule_late(&s, 1999), 0);
+	/* A stall of 10 gaps: every event of it is late by what is left of the stall. */
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(verbs_schedule_late(&s, 4500), 2500 - 250 * i);
+		verbs_schedule_pass(&s);
+	}
+	assert_int_equal(verbs_schedule_late(&s, 4500), 0);
+}
+
+static void test_schedule_fractions(void **state)
+{
+	struct verbs_schedule s;
+
+	(void)state;
+	/* 64 B at 400 Gb/s: 1.28 ns; a hundred million of them are 0.128 s, to a part in a million.
+	 */
+	verbs_schedule_init(&s, 5, 1.28);
+	s.k = 100000000;
+	assert_in_range(verbs_schedule_due(&s), 5 + 127999900, 5 + 128000100);
+	/* A day at one event an hour does not overflow. */
+	verbs_schedule_init(&s, 0, 3600e9);
+	s.k = 24;
+	assert_int_equal(verbs_schedule_due(&s), 86400000000000ull);
+}
+
+static void test_schedule_pause_keeps_the_backlog(void **state)
+{
+	struct verbs_schedule s;
+
+	(void)state;
+	verbs_schedule_init(&s, 0, 100);
+	s.k = 7;
+	assert_int_equal(verbs_schedule_late(&s, 1000), 300);
+	verbs_schedule_resume(&s, 50000, 300);
+	assert_int_equal(verbs_schedule_late(&s, 50000), 300);
+	verbs_schedule_pass(&s);
+	assert_int_equal(verbs_schedule_late(&s, 50000), 200);
+	/* Without one, the pause is nobody's lateness. */
+	verbs_schedule_resume(&s, 90000, 0);
+	assert_int_equal(verbs_schedule_late(&s, 90000), 0);
+	assert_int_equal(verbs_schedule_due(&s), 90000);
+}
+
+static void test_schedule_forgives_no_more_than_told(void **state)
+{
+	struct verbs_schedule s;
+
+	(void)state;
+	verbs_schedule_init(&s, 0, 100);
+	assert_int_equal(verbs_schedule_forgive(&s, 800, 800), 0);
+	assert_int_equal(verbs_schedule_forgive(&s, 1000, 800), 200);
+	assert_int_equal(verbs_schedule_late(&s, 1000), 800);
+	assert_int_equal(verbs_schedule_forgive(&s, 1000, 800), 0);
+}
+
+/* ---- fairness -------------------------------------------------------------------------------- */
+
+static void test_jain(void **state)
+{
+	static const double same[] = {5, 5, 5, 5}, one[] = {9, 0, 0, 0}, two[] = {1, 3},
+			    none[] = {0, 0};
+
+	(void)state;
+	assert_float_equal(verbs_jain(same, 4), 1, 1e-12);
+	assert_float_equal(verbs_jain(one, 4), 0.25, 1e-12);
+	assert_float_equal(verbs_jain(two, 2), 0.8, 1e-12); /* 16 / (2 * 10) */
+	assert_float_equal(verbs_jain(same, 1), 1, 1e-12);
+	assert_true(isnan(verbs_jain(none, 2)));
+	assert_true(isnan(verbs_jain(none, 0)));
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static struct verbs_load_params some_load(void)
+{
+	return (struct verbs_load_params){.interval_ns = 250000,
+		.bg_rate = 6250000000ull,
+		.bg_size = 65536,
+		.bg_op = VERBS_READ,
+		.bg_direction = VERBS_BOTH,
+		.bg_traffic_class = 104,
+		.bg_sl = 3,
+		.bg_depth = 64,
+		.role = VERBS_ROLE_VICTIM};
+}
+
+static void test_wire_form(void **state)
+{
+	struct verbs_load_params a = some_load(), b;
+	json_t *j = verbs_load_to_json(&a);
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(verbs_load_from_json(&b, j, &e), 0);
+	assert_int_equal(a.interval_ns, b.interval_ns);
+	assert_int_equal(a.bg_rate, b.bg_rate);
+	assert_int_equal(a.bg_size, b.bg_size);
+	assert_int_equal(a.bg_op, b.bg_op);
+	assert_int_equal(a.bg_direction, b.bg_direction);
+	assert_int_equal(a.bg_traffic_class, b.bg_traffic_class);
+	assert_int_equal(a.bg_sl, b.bg_sl);
+	assert_int_equal(a.bg_depth, b.bg_depth);
+	assert_int_equal(a.role, b.role);
+	json_decref(j);
+}
+
+static void refuse(const char *key, json_t *value)
+{
+	struct verbs_load_params a = some_load(), b;
+	json_t *j = verbs_load_to_json(&a);
+	struct fb_err e = {0};
+
+	if (value)
+		json_object_set_new(j, key, value);
+	else
+		json_object_del(j, key);
+	assert_int_equal(verbs_load_from_json(&b, j, &e), -EPROTO);
+	assert_non_null(strstr(e.msg, key));
+	json_decref(j);
+}
+
+static void test_wire_form_is_not_believed(void **state)
+{
+	struct verbs_load_params b;
+	struct fb_err e = {0};
+
+	(void)state;
+	refuse("bg_size", json_integer(0));
+	refuse("bg_size", json_integer((json_int_t)VERBS_MAX_MSG + 1));
+	refuse("bg_depth", json_integer(VERBS_MAX_DEPTH));
+	refuse("bg_depth", json_string("8"));
+	refuse("bg_op", json_string("fetch-add"));
+	refuse("bg_op", NULL);
+	refuse("bg_direction", json_integer(3));
+	refuse("bg_rate", json_integer(-1));
+	refuse("bg_traffic_class", json_integer(256));
+	refuse("interval_ns", NULL);
+	refuse("role", json_integer(2));
+	assert_int_equal(verbs_load_from_json(&b, NULL, &e), -EPROTO);
+}
+
+static void test_who_posts_and_who_consumes(void **state)
+{
+	struct verbs_load_params l = some_load();
+
+	(void)state;
+	l.bg_op = VERBS_WRITE;
+	l.bg_direction = VERBS_OUT;
+	assert_true(verbs_load_issues(&l, true));
+	assert_false(verbs_load_issues(&l, false));
+	assert_false(verbs_load_consumes(&l, false)); /* a write needs no receive */
+	l.bg_direction = VERBS_IN;
+	assert_false(verbs_load_issues(&l, true));
+	assert_true(verbs_load_issues(&l, false));
+	/* Bytes of a read flow towards whoever posts it. */
+	l.bg_op = VERBS_READ;
+	assert_true(verbs_load_issues(&l, true));
+	assert_false(verbs_load_issues(&l, false));
+	l.bg_op = VERBS_SEND;
+	assert_true(verbs_load_consumes(&l, true));
+	assert_false(verbs_load_consumes(&l, false));
+	l.bg_direction = VERBS_BOTH;
+	assert_true(verbs_load_issues(&l, true) && verbs_load_issues(&l, false));
+	assert_true(verbs_load_consumes(&l, true) && verbs_load_consumes(&l, false));
+}
+
+/* ---- a device made of functions -------------------------------------------------------------- */
+
+struct rig {
+	struct null_device d;
+	struct verbs_dev dev;
+	struct verbs_rail rail;
+	struct ibv_qp *qp[1];
+	struct ibv_mr mr;
+	struct verbs_params p;
+	uint8_t mem[4096];
+	struct verbs_flow flow;
+	struct verbs_probe probe;
+	atomic_int stop;
+};
+
+static void rig_open(struct rig *r, enum verbs_op op, uint64_t rate)
+{
+	memset(r, 0, sizeof *r);
+	null_device_init(&r->d);
+	r->qp[0] = &r->d.qp[0];
+	r->rail = (struct verbs_rail){.dev = &r->dev,
+		.mr = &r->mr,
+		.tx_cq = &r->d.tx,
+		.rx_cq = &r->d.rx,
+		.qp = r->qp,
+		.nqp = 1,
+		.buf = r->mem,
+		.buf_len = sizeof r->mem,
+		.span = 1024};
+	r->dev.numa_node = -1;
+	r->p.numa = VERBS_NUMA_OFF;
+	r->p.depth = 8;
+	r->p.rx_depth = 16;
+	r->p.load = (struct verbs_load_params){.bg_rate = rate,
+		.bg_size = 1000,
+		.bg_op = op,
+		.bg_direction = VERBS_OUT,
+		.bg_depth = 8};
+	verbs_flow_init(&r->flow, &r->rail, &r->p, true, &r->stop, "a background");
+}
+
+static void test_flow_keeps_its_rate(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	uint64_t began, took;
+	double want;
+
+	(void)state;
+	rig_open(&r, VERBS_WRITE, 20000000); /* 1000 B every 50 us */
+	began = fb_clock_ns();
+	assert_int_equal(verbs_flow_start(&r.flow, fb_deadline_in(20000000000ull), &e), 0);
+	while (verbs_flow_done(&r.flow) < 200 && fb_clock_ns() - began < 10000000000ull)
+		;
+	assert_int_equal(verbs_flow_end(&r.flow, &e), 0);
+	took = fb_clock_ns() - began;
+	/* Never faster than asked for, whatever the machine does: one window of catching up. */
+	want = (double)took / 50000;
+	assert_true((double)verbs_flow_done(&r.flow) <= want + 8 + 1);
+	assert_true(verbs_flow_done(&r.flow) >= 200);
+	assert_int_equal(r.d.signaled, r.d.posted);
+	assert_int_equal(r.flow.in_flight, 0);
+}
+
+static void test_flow_stops_at_a_failed_completion(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	uint64_t until = fb_deadline_in(10000000000ull);
+
+	(void)state;
+	rig_open(&r, VERBS_WRITE, 0);
+	r.d.fail_after = 100;
+	assert_int_equal(verbs_flow_start(&r.flow, fb_deadline_in(20000000000ull), &e), 0);
+	while (!atomic_load(&r.stop) && fb_clock_ns() < until)
+		;
+	assert_true(atomic_load(&r.stop)); /* whoever shares it is told */
+	assert_int_equal(verbs_flow_end(&r.flow, &e), -ETIMEDOUT);
+	assert_non_null(strstr(e.msg, "a background"));
+}
+
+static void test_flow_gives_up_at_its_deadline(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	uint64_t until = fb_deadline_in(10000000000ull);
+
+	(void)state;
+	rig_open(&r, VERBS_WRITE, 0);
+	r.d.silent_after = 10;
+	assert_int_equal(verbs_flow_start(&r.flow, fb_deadline_in(50000000), &e), 0);
+	while (!atomic_load(&r.stop) && fb_clock_ns() < until)
+		;
+	assert_int_equal(verbs_flow_end(&r.flow, &e), -ETIMEDOUT);
+	assert_true(r.flow.in_flight > 0);
+}
+
+static void test_flow_waits_for_credits(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	volatile uint64_t *granted;
+	uint64_t until = fb_deadline_in(10000000000ull);
+
+	(void)state;
+	rig_open(&r, VERBS_SEND, 0);
+	granted = r.flow.credit_in;
+	assert_int_equal(verbs_flow_start(&r.flow, fb_deadline_in(20000000000ull), &e), 0);
+	while (verbs_flow_done(&r.flow) < 16 && fb_clock_ns() < until)
+		;
+	assert_int_equal(verbs_flow_done(&r.flow), 16); /* as many as receives are posted */
+	*granted = 5;
+	while (verbs_flow_done(&r.flow) < 21 && fb_clock_ns() < until)
+		;
+	assert_int_equal(verbs_flow_end(&r.flow, &e), 0);
+	assert_int_equal(verbs_flow_done(&r.flow), 21);
+}
+
+/* The loop's clock is real, so the stall is: the schedule is set back by hand. */
+static void test_probe_counts_from_when_it_was_due(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	uint64_t ns[10];
+	struct fb_sink s = {.ns = ns, .cap = 10};
+	struct verbs_wait w;
+
+	(void)state;
+	rig_open(&r, VERBS_WRITE, 0);
+	w = (struct verbs_wait){NULL, &r.stop, fb_deadline_in(20000000000ull), &e};
+	verbs_probe_init(&r.probe, &r.rail, VERBS_READ, 64, false, true, 1000000, "a probe");
+	r.probe.started = true;
+	r.probe.backlog = 5000000; /* it ended 5 ms behind: five probes and the one due now */
+	verbs_schedule_init(&r.probe.sched, 0, 1000000);
+	assert_int_equal(verbs_probe_run(&r.probe, &w, 10, 0, &s), 0);
+	assert_int_equal(s.n, 10);
+	for (int i = 0; i < 5; i++)
+		assert_true(ns[i] >= 5000000u - 1000000u * (unsigned)i);
+	assert_true(r.probe.most_behind >= 5000000);
+	/* None is due before `until`: nothing is measured. */
+	s.n = 0;
+	assert_int_equal(verbs_probe_run(&r.probe, &w, 10, fb_clock_ns() - 1, &s), 0);
+	assert_int_equal(s.n, 0);
+}
+
+static void test_probe_tells_its_cause(void **state)
+{
+	static struct rig r;
+	struct fb_err e = {0};
+	uint64_t ns[10];
+	struct fb_sink s = {.ns = ns, .cap = 10};
+	struct verbs_wait w;
+
+	(void)state;
+	rig_open(&r, VERBS_WRITE, 0);
+	w = (struct verbs_wait){NULL, &r.stop, fb_deadline_in(20000000000ull), &e};
+	r.d.fail_after = 3;
+	verbs_probe_init(&r.probe, &r.rail, VERBS_READ, 64, false, true, 1000, "a probe");
+	assert_int_equal(verbs_probe_run(&r.probe, &w, 10, 0, &s), -ETIMEDOUT);
+	assert_int_equal(s.n, 3);
+	assert_non_null(strstr(e.msg, "a probe"));
+	/* Another thread gave up. */
+	fb_err_clear(&e);
+	rig_open(&r, VERBS_WRITE, 0);
+	verbs_probe_init(&r.probe, &r.rail, VERBS_READ, 64, false, true, 1000000000, "a probe");
+	atomic_store(&r.stop, 1);
+	s.n = 0;
+	assert_int_equal(verbs_probe_run(&r.probe, &w, 10, 0, &s), -ECANCELED);
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static void test_run_control_of_a_tail(void **state)
+{
+	struct fb_runctl_cfg rc = {
+		.min_iters = 100, .max_time_ns = 1000000000, .point_timeout_ns = 60000000000ull};
+	struct fb_runctl_cfg fixed = {.iters = 50, .min_iters = 100, .max_time_ns = 1};
+
+	(void)state;
+	verbs_load_run_control(&rc);
+	assert_int_equal(rc.min_iters, 1000);
+	assert_int_equal(rc.max_time_ns, 10000000000ull);
+	verbs_load_run_control(&fixed);
+	assert_int_equal(fixed.min_iters, 100);
+	assert_int_equal(fixed.max_time_ns, 1);
+}
+
+static void test_result_of_a_distribution(void **state)
+{
+	static struct fb_hist h;
+	json_t *j = verbs_result_new("a/b", NULL, "latency", "ns", "lower", NAN, "no sample");
+
+	(void)state;
+	fb_hist_init(&h);
+	verbs_result_hist(j, &h);
+	assert_true(json_is_null(json_object_get(j, "value")));
+	assert_string_equal(fb_json_str(j, "value_reason", ""), "no sample");
+	for (uint64_t i = 1; i <= 200; i++)
+		fb_hist_add(&h, i);
+	verbs_result_hist(j, &h);
+	assert_int_equal(fb_json_int(j, "value", 0), 100);
+	assert_int_equal(fb_json_int(j, "n", 0), 200);
+	assert_null(json_object_get(j, "value_reason"));
+	assert_null(json_object_get(j, "samples"));
+	assert_non_null(json_object_get(json_object_get(j, "stats"), "p90"));
+	assert_null(json_object_get(json_object_get(j, "stats"), "p99")); /* 200 are too few */
+	json_decref(j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_schedule_keeps_its_times),
+		cmocka_unit_test(test_schedule_fractions),
+		cmocka_unit_test(test_schedule_pause_keeps_the_backlog),
+		cmocka_unit_test(test_schedule_forgives_no_more_than_told),
+		cmocka_unit_test(test_jain),
+		cmocka_unit_test(test_wire_form),
+		cmocka_unit_test(test_wire_form_is_not_believed),
+		cmocka_unit_test(test_who_posts_and_who_consumes),
+		cmocka_unit_test(test_flow_keeps_its_rate),
+		cmocka_unit_test(test_flow_stops_at_a_failed_completion),
+		cmocka_unit_test(test_flow_gives_up_at_its_deadline),
+		cmocka_unit_test(test_flow_waits_for_credits),
+		cmocka_unit_test(test_probe_counts_from_when_it_was_due),
+		cmocka_unit_test(test_probe_tells_its_cause),
+		cmocka_unit_test(test_run_control_of_a_tail),
+		cmocka_unit_test(test_result_of_a_distribution),
+	};
+
+	fb_clock_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
