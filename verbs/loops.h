@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bench/core/bench.h"
+#include "verbs/meter.h"
 #include "verbs/ops.h"
 #include "verbs/wait.h"
 
@@ -34,13 +35,34 @@ struct verbs_lat {
 	struct ibv_sge rsge;
 	volatile uint8_t *recv_last; /**< write: last byte of the message in our memory */
 	volatile uint8_t *send_last;
-	uint8_t seq;           /**< write: value of the last message */
+	uint8_t seq;           /**< value of the last message, where messages are numbered */
+	uint8_t heard;         /**< target: the number that was in its memory last */
+	uint64_t wrong;        /**< immediates and fetched values that were not the expected ones */
+	uint64_t count;        /**< atomics done, and with that the next value to be fetched */
+	uint64_t *fetched;     /**< atomics: where the old value lands */
+	uint64_t lost;         /**< unacknowledged transports: messages that no answer came for */
+	unsigned lost_in_row;
+	uint64_t lost_ns;      /**< how long an answer may take: VERBS_LOST_NS, or its _SOFTWARE */
+	uint64_t silence_ns;   /**< target: how long nothing may come, VERBS_SILENCE and the pace */
+	unsigned owed;         /**< receives to post again */
 	unsigned unsignaled;   /**< sends since the last signalled one */
 	unsigned signal_every; /**< one send in so many asks for a completion */
 	unsigned flags;        /**< send flags but for SIGNALED */
 	struct verbs_wait wait;
 	const char *what; /**< for messages: "send of 64 B from rxe0 to rxe0 on node7" */
 };
+/**
+ * Where nothing is acknowledged a message without an answer is given up after this time, counted as
+ * lost, and no sample. So many in a row are a dead link. The target waits for longer than that in all,
+ * so that it never leaves before the requester does. Where the CPU is the NIC, a busy machine may
+ * leave a packet lying for a while that a NIC would have lost.
+ */
+#define VERBS_LOST_NS          250000000ull
+#define VERBS_LOST_NS_SOFTWARE 500000000ull
+#define VERBS_LOST_IN_ROW      8
+#define VERBS_FAREWELLS        4
+#define VERBS_SILENCE(lost_ns) ((lost_ns) * (VERBS_LOST_IN_ROW + 2))
+
 /**
  * A reply proves that a send was delivered, but the send queue is only given back by completions:
  * on a NIC one send in sixteen asks for one. Soft-RoCE asks for each and waits for it, as perftest
@@ -54,6 +76,9 @@ struct verbs_lat {
 typedef int (*verbs_lat_loop)(struct verbs_lat *l, uint64_t iters, struct fb_sink *s);
 /** @return the loop, or NULL when this role has nothing to do (the target of a read) */
 verbs_lat_loop verbs_lat_choose(enum verbs_op op, bool events, bool client);
+/** The same for transports that acknowledge nothing: messages are numbered in their last byte, and
+ * sink->n is less than iters by those that were lost. */
+verbs_lat_loop verbs_lat_choose_lossy(enum verbs_op op, bool events, bool client);
 
 /** One QP in a bandwidth loop. */
 struct verbs_bw_qp {
@@ -73,6 +98,8 @@ struct verbs_bw_qp {
 	unsigned in_flight;
 	unsigned unsignaled;
 	unsigned credits_in_flight;
+	uint32_t imm;       /**< the immediate that its messages carry */
+	uint64_t next_swap; /**< compare-and-swap: what the word holds when the next one comes */
 };
 
 struct verbs_bw {
@@ -82,7 +109,12 @@ struct verbs_bw {
 	unsigned flags; /**< send flags but for SIGNALED */
 	struct verbs_cq tx, rx;
 	struct verbs_wait wait;
+	struct verbs_meter meter; /**< bytes over time, arrivals, and a limited rate's schedule */
 	const char *what;
+	uint32_t imm_mask;    /**< all ones where messages carry an immediate, else 0 */
+	uint32_t wrong;       /**< bits in which immediates were not the expected ones */
+	uint64_t taken;       /**< lossy: messages that came in this batch */
+	uint64_t taken_ns;    /**< lossy: from the first of them to the last */
 };
 /** wr_id: QP number in the high half, messages that the completion stands for in the low; the top
  * bit marks a credit write. */
@@ -94,6 +126,22 @@ typedef int (*verbs_bw_loop)(struct verbs_bw *b, uint64_t iters, uint64_t *elaps
 /** tx: this end sends; rx: this end consumes the peer's sends. @return NULL when there is nothing
  * to do */
 verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx);
+
+/** A limited rate (meter.gap_ns > 0) on an open-loop schedule; this end sends, by polling. rx: it also
+ * consumes. */
+verbs_bw_loop verbs_bw_choose_paced(bool credits, bool swap, bool rx);
+verbs_bw_loop verbs_bw_choose_lossy_paced(bool rx);
+
+/** Compare-and-swaps: each request compares with what the one before it has left. */
+verbs_bw_loop verbs_bw_choose_swap(bool events);
+/**
+ * Transports that acknowledge nothing and have no credits. The receiver counts; it ends when all came,
+ * or when nothing came for VERBS_QUIET_NS (ten times that before the first message).
+ */
+verbs_bw_loop verbs_bw_choose_lossy(bool events, bool tx, bool rx);
+#define VERBS_QUIET_NS 300000000ull
+/** Take what has come after its batch's end, and post the receives again. @return messages, -errno */
+int verbs_bw_drain(struct verbs_bw *b);
 
 /** Acknowledge the events taken (the destruction of a CQ waits for that). */
 void verbs_cq_ack(struct verbs_cq *c);

@@ -27,7 +27,8 @@ static __attribute__((noinline, cold)) int post_failed(struct verbs_bw *b, int e
 }
 
 /* Post one chain of at most post_list messages. */
-INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, unsigned n)
+INLINE int post_chain(
+	struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, unsigned n, bool swap)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -44,6 +45,10 @@ INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, un
 			wr->send_flags = b->flags;
 		}
 		wr->next = i + 1 < n ? wr + 1 : NULL;
+		if (swap) {
+			wr->wr.atomic.compare_add = q->next_swap;
+			wr->wr.atomic.swap = ++q->next_swap;
+		}
 	}
 	q->in_flight += n;
 	q->sent += n;
@@ -52,7 +57,7 @@ INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, un
 }
 
 /* Fill every QP's window. @return messages posted, or -errno */
-INLINE int fill(struct verbs_bw *b, bool credits)
+INLINE int fill(struct verbs_bw *b, bool credits, bool swap)
 {
 	int posted = 0;
 
@@ -75,7 +80,7 @@ INLINE int fill(struct verbs_bw *b, bool credits)
 					break;
 				n = room;
 			}
-			rc = post_chain(b, q, i, n);
+			rc = post_chain(b, q, i, n, swap);
 			if (UNLIKELY(rc))
 				return rc;
 			posted += (int)n;
@@ -142,7 +147,7 @@ static int late_credits(struct verbs_bw *b)
 }
 
 /* Consume receives, post them again, tell the peer. @return messages consumed, or -errno */
-INLINE int drain_rx(struct verbs_bw *b)
+INLINE int drain_rx(struct verbs_bw *b, bool credits)
 {
 	struct ibv_wc wc[POLL_MANY];
 	int n = ibv_poll_cq(b->rx.cq, POLL_MANY, wc);
@@ -159,7 +164,8 @@ INLINE int drain_rx(struct verbs_bw *b)
 		if (UNLIKELY(rc))
 			return post_failed(b, rc);
 		q->consumed++;
-		if (owes_credit(b, q) && UNLIKELY((rc = give_credit(b, q)) != 0))
+		b->wrong |= (wc[i].imm_data ^ q->imm) & b->imm_mask;
+		if (credits && owes_credit(b, q) && UNLIKELY((rc = give_credit(b, q)) != 0))
 			return rc;
 	}
 	return n;
@@ -169,6 +175,45 @@ static void share_out(struct verbs_bw *b, uint64_t iters, bool tx)
 {
 	for (unsigned i = 0; i < b->nqp; i++)
 		b->qp[i].left = tx ? iters / b->nqp + (i < iters % b->nqp) : 0;
+}
+
+/*
+ * Open loop: the schedule counts from the start of the batch, so that what was late is made up for
+ * and no error adds up. Whole chains come due together, at the time of their last message.
+ */
+INLINE void grant(struct verbs_bw *b, uint64_t iters)
+{
+	struct verbs_meter *m = &b->meter;
+	uint64_t slots, due;
+
+	if (!m->to_grant)
+		return;
+	slots = (uint64_t)((double)(fb_clock_ns() - m->zero_tx) / m->gap_ns) + 1;
+	due = slots < iters ? slots : iters;
+	due -= iters - m->to_grant;
+	while (due > 0) {
+		uint64_t n = b->post_list < m->to_grant ? b->post_list : m->to_grant;
+		if (due < n)
+			return;
+		b->qp[m->turn].left += n;
+		m->turn = m->turn + 1 < b->nqp ? m->turn + 1 : 0;
+		m->to_grant -= n;
+		due -= n;
+	}
+}
+
+/* The last message's slot belongs to the batch: without it a short batch would be over too early. */
+static int end_schedule(struct verbs_bw *b, uint64_t iters)
+{
+	uint64_t end = b->meter.zero_tx + (uint64_t)((double)iters * b->meter.gap_ns), since = 0;
+	unsigned spins = 0;
+
+	while (fb_clock_ns() < end) {
+		int rc = ++spins % VERBS_SPINS ? 0 : verbs_wait_slow(&b->wait, &since);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 static unsigned credits_in_flight(const struct verbs_bw *b)
@@ -194,19 +239,24 @@ INLINE int rest(struct verbs_bw *b, bool events, bool tx, bool rx, unsigned *spi
 	return UNLIKELY(++*spins % VERBS_SPINS == 0) ? verbs_wait_slow(&b->wait, since) : 0;
 }
 
-INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credits, bool events,
-	bool tx, bool rx)
+INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credits, bool swap,
+	bool events, bool tx, bool rx, bool paced)
 {
 	uint64_t to_send = tx ? iters : 0, to_take = rx ? iters : 0, since = 0;
 	unsigned spins = 0;
 	uint64_t t0;
 
-	share_out(b, iters, tx);
+	share_out(b, iters, tx && !paced);
 	t0 = fb_clock_ns();
+	verbs_meter_start(&b->meter, rx ? 0 : t0);
+	b->meter.zero_tx = t0;
+	b->meter.to_grant = tx && paced ? iters : 0;
 	while (to_send || to_take || (rx && credits_in_flight(b))) {
 		int moved = 0, n;
+		if (tx && paced)
+			grant(b, iters);
 		if (tx && to_send) {
-			n = fill(b, credits);
+			n = fill(b, credits, swap);
 			if (UNLIKELY(n < 0))
 				return n;
 			moved += n;
@@ -217,13 +267,19 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 				return n;
 			moved += n;
 			to_send -= (uint64_t)n;
+			if (tx && !rx && n)
+				verbs_meter_note(&b->meter, (uint64_t)n);
 		}
 		if (rx && to_take) {
-			n = drain_rx(b);
+			n = drain_rx(b, true);
 			if (UNLIKELY(n < 0))
 				return n;
 			moved += n;
 			to_take -= (uint64_t)n;
+			if (n)
+				verbs_meter_arrived(&b->meter, (uint64_t)n);
+			if (!to_take)
+				verbs_meter_end(&b->meter, fb_clock_ns());
 		}
 		if (rx && !moved) {
 			n = late_credits(b);
@@ -231,12 +287,18 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 				return n;
 			moved += n;
 		}
-		if (tx && !to_send && *elapsed == 0)
+		if (tx && !to_send && *elapsed == 0) {
+			if (paced && (n = end_schedule(b, iters)) != 0)
+				return n;
 			*elapsed = fb_clock_ns() - t0;
+			if (!rx)
+				verbs_meter_end(&b->meter, t0 + *elapsed);
+		}
 		if (moved) {
 			since = 0;
 			continue;
 		}
+		verbs_meter_flush(&b->meter);
 		n = rest(b, events && (!rx || to_take), tx, rx, &spins, &since);
 		if (UNLIKELY(n))
 			return n;
@@ -246,20 +308,26 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 	return 0;
 }
 
-#define LOOP(name, credits, events, tx, rx)                                    \
+#define LOOP(name, credits, swap, events, tx, rx, paced)                            \
 	static int name(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed) \
 	{                                                                      \
 		*elapsed = 0;                                                  \
-		return run(b, iters, elapsed, credits, events, tx, rx);        \
+		return run(b, iters, elapsed, credits, swap, events, tx, rx, paced);  \
 	}
-LOOP(remote_poll, false, false, true, false)
-LOOP(remote_event, false, true, true, false)
-LOOP(send_poll, true, false, true, false)
-LOOP(send_event, true, true, true, false)
-LOOP(consume_poll, true, false, false, true)
-LOOP(consume_event, true, true, false, true)
-LOOP(both_poll, true, false, true, true)
-LOOP(both_event, true, true, true, true)
+LOOP(remote_poll, false, false, false, true, false, false)
+LOOP(remote_event, false, false, true, true, false, false)
+LOOP(swap_poll, false, true, false, true, false, false)
+LOOP(swap_event, false, true, true, true, false, false)
+LOOP(send_poll, true, false, false, true, false, false)
+LOOP(send_event, true, false, true, true, false, false)
+LOOP(consume_poll, true, false, false, false, true, false)
+LOOP(consume_event, true, false, true, false, true, false)
+LOOP(both_poll, true, false, false, true, true, false)
+LOOP(both_event, true, false, true, true, true, false)
+LOOP(remote_paced, false, false, false, true, false, true)
+LOOP(swap_paced, false, true, false, true, false, true)
+LOOP(send_paced, true, false, false, true, false, true)
+LOOP(both_paced, true, false, false, true, true, true)
 
 verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx)
 {
@@ -270,4 +338,141 @@ verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx)
 	if (tx)
 		return events ? send_event : send_poll;
 	return !rx ? NULL : events ? consume_event : consume_poll;
+}
+
+verbs_bw_loop verbs_bw_choose_paced(bool credits, bool swap, bool rx)
+{
+	if (swap)
+		return swap_paced;
+	return !credits ? remote_paced : rx ? both_paced : send_paced;
+}
+
+verbs_bw_loop verbs_bw_choose_swap(bool events)
+{
+	return events ? swap_event : swap_poll;
+}
+
+/* ---- without acknowledgements ---------------------------------------------------------------- */
+
+/* Nothing moved: rest, and find out whether anything can still come. @return 1: no more, 0, -errno */
+INLINE int rest_lossy(struct verbs_bw *b, bool events, bool tx, bool rx, bool sending,
+	unsigned *spins, uint64_t *quiet)
+{
+	uint64_t now;
+	int rc = 0;
+
+	if (events || ++*spins % VERBS_SPINS == 0) {
+		rc = events && (!tx || !rx) ? verbs_cq_sleep(rx ? &b->rx : &b->tx, &b->wait) : 0;
+		now = fb_clock_ns();
+		if (!*quiet)
+			*quiet = now;
+		if (UNLIKELY(rc))
+			return rc;
+		if (rx && !sending &&
+			now - *quiet > (b->taken ? VERBS_QUIET_NS : 10 * VERBS_QUIET_NS))
+			return 1;
+		if (UNLIKELY(now - *quiet > VERBS_PATIENCE_NS))
+			rc = verbs_wait_check(&b->wait);
+	}
+	return rc;
+}
+
+INLINE int run_lossy(
+	struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool events, bool tx, bool rx, bool paced)
+{
+	uint64_t to_send = tx ? iters : 0, quiet = 0, first = 0, last = 0, t0;
+	unsigned spins = 0;
+
+	b->taken = b->taken_ns = *elapsed = 0;
+	share_out(b, iters, tx && !paced);
+	t0 = fb_clock_ns();
+	verbs_meter_start(&b->meter, rx ? 0 : t0);
+	b->meter.zero_tx = t0;
+	b->meter.to_grant = tx && paced ? iters : 0;
+	while (to_send || (rx && b->taken < iters)) {
+		int moved = 0, n;
+		if (tx && paced)
+			grant(b, iters);
+		if (tx && to_send) {
+			n = fill(b, false, false);
+			if (UNLIKELY(n < 0))
+				return n;
+			moved += n;
+			n = drain_tx(b);
+			if (UNLIKELY(n < 0))
+				return n;
+			moved += n;
+			to_send -= (uint64_t)n;
+			if (!to_send) {
+				if (paced && (n = end_schedule(b, iters)) != 0)
+					return n;
+				*elapsed = fb_clock_ns() - t0;
+			}
+		}
+		if (rx) {
+			n = drain_rx(b, false);
+			if (UNLIKELY(n < 0))
+				return n;
+			if (n) {
+				last = fb_clock_ns();
+				first = first ? first : last;
+				b->taken += (uint64_t)n;
+				verbs_meter_arrived(&b->meter, (uint64_t)n);
+				moved += n;
+			}
+		}
+		if (moved) {
+			quiet = 0;
+			continue;
+		}
+		verbs_meter_flush(&b->meter);
+		n = rest_lossy(b, events && !paced, tx, rx, to_send > 0, &spins, &quiet);
+		if (UNLIKELY(n < 0))
+			return n;
+		if (n)
+			break;
+	}
+	b->taken_ns = last - first;
+	if (rx)
+		verbs_meter_end(&b->meter, last);
+	if (!tx)
+		*elapsed = b->taken_ns;
+	return 0;
+}
+
+#define LOSSY(name, events, tx, rx, paced)                                     \
+	static int name(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed) \
+	{                                                                      \
+		return run_lossy(b, iters, elapsed, events, tx, rx, paced);           \
+	}
+LOSSY(lossy_send_poll, false, true, false, false)
+LOSSY(lossy_send_event, true, true, false, false)
+LOSSY(lossy_count_poll, false, false, true, false)
+LOSSY(lossy_count_event, true, false, true, false)
+LOSSY(lossy_both_poll, false, true, true, false)
+LOSSY(lossy_both_event, true, true, true, false)
+LOSSY(lossy_send_paced, false, true, false, true)
+LOSSY(lossy_both_paced, false, true, true, true)
+
+verbs_bw_loop verbs_bw_choose_lossy(bool events, bool tx, bool rx)
+{
+	if (tx && rx)
+		return events ? lossy_both_event : lossy_both_poll;
+	if (tx)
+		return events ? lossy_send_event : lossy_send_poll;
+	return !rx ? NULL : events ? lossy_count_event : lossy_count_poll;
+}
+
+verbs_bw_loop verbs_bw_choose_lossy_paced(bool rx)
+{
+	return rx ? lossy_both_paced : lossy_send_paced;
+}
+
+int verbs_bw_drain(struct verbs_bw *b)
+{
+	int all = 0, n;
+
+	while ((n = drain_rx(b, false)) > 0)
+		all += n;
+	return n < 0 ? n : all;
 }

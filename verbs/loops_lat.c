@@ -52,14 +52,14 @@ static __attribute__((noinline)) int wait_slow(struct verbs_lat *l, bool answer,
 
 /* One completion of a CQ, by polling or by events; `answer`: of a receive, while our send is under
  * way. */
-INLINE int take(struct verbs_lat *l, struct verbs_cq *c, bool events, bool answer)
+INLINE int take_wc(
+	struct verbs_lat *l, struct verbs_cq *c, bool events, bool answer, struct ibv_wc *wc)
 {
-	struct ibv_wc wc;
 	uint64_t since = 0;
 	unsigned spins = 0;
 	int n, rc;
 
-	while ((n = ibv_poll_cq(c->cq, 1, &wc)) == 0) {
+	while ((n = ibv_poll_cq(c->cq, 1, wc)) == 0) {
 		spins++;
 		if (events) {
 			rc = verbs_cq_sleep(c, &l->wait);
@@ -73,9 +73,27 @@ INLINE int take(struct verbs_lat *l, struct verbs_cq *c, bool events, bool answe
 	}
 	if (UNLIKELY(n < 0))
 		return post_failed(l, EIO);
-	if (UNLIKELY(wc.status != IBV_WC_SUCCESS))
-		return completion_failed(l, &wc);
+	if (UNLIKELY(wc->status != IBV_WC_SUCCESS))
+		return completion_failed(l, wc);
 	return 0;
+}
+
+INLINE int take(struct verbs_lat *l, struct verbs_cq *c, bool events, bool answer)
+{
+	struct ibv_wc wc;
+
+	return take_wc(l, c, events, answer, &wc);
+}
+
+/* The answer to a send; one with an immediate must carry the number that is due. */
+INLINE int take_receive(struct verbs_lat *l, bool events, bool imm)
+{
+	struct ibv_wc wc;
+	int rc = take_wc(l, &l->rx, events, true, &wc);
+
+	if (imm && !rc)
+		l->wrong += wc.imm_data != verbs_imm(l->seq);
+	return rc;
 }
 
 /* Post; every so often with a completion. */
@@ -124,14 +142,18 @@ INLINE int watch_byte(struct verbs_lat *l, uint8_t value)
 /* One clock read an iteration: the end of one is the start of the next, so a sample also holds what
  * an application would pay between two messages. The receive is posted again while the message is
  * in flight. Reaping the send queue is left out: the clock is read again after it. */
-INLINE int send_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events)
+INLINE int send_client(
+	struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events, bool imm)
 {
 	uint64_t t0 = fb_clock_ns(), t1;
 
 	for (uint64_t i = 0; i < iters; i++) {
-		int rc = post(l);
+		int rc;
+		if (imm)
+			l->wr.imm_data = verbs_imm(++l->seq);
+		rc = post(l);
 		if (UNLIKELY(rc) || UNLIKELY(i && (rc = repost(l)) != 0) ||
-			UNLIKELY((rc = take(l, &l->rx, events, true)) != 0))
+			UNLIKELY((rc = take_receive(l, events, imm)) != 0))
 			return rc;
 		t1 = fb_clock_ns();
 		s->ns[i] = (t1 - t0 + 1) >> 1;
@@ -146,10 +168,13 @@ INLINE int send_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s, b
 	return iters ? repost(l) : 0;
 }
 
-INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events)
+INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events, bool imm)
 {
 	for (uint64_t i = 0; i < iters; i++) {
-		int rc = take(l, &l->rx, events, true);
+		int rc;
+		if (imm)
+			l->wr.imm_data = verbs_imm(++l->seq);
+		rc = take_receive(l, events, imm);
 		if (UNLIKELY(rc) || UNLIKELY((rc = post(l)) != 0) ||
 			UNLIKELY((rc = repost(l)) != 0) || UNLIKELY((rc = reap(l)) != 0))
 			return rc;
@@ -157,24 +182,20 @@ INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events)
 	return 0;
 }
 
-static int send_poll_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	return send_client(l, iters, s, false);
-}
-static int send_event_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	return send_client(l, iters, s, true);
-}
-static int send_poll_server(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	(void)s;
-	return send_server(l, iters, false);
-}
-static int send_event_server(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	(void)s;
-	return send_server(l, iters, true);
-}
+#define SEND_LOOPS(name, events, imm)                                                    \
+	static int name##_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s) \
+	{                                                                                \
+		return send_client(l, iters, s, events, imm);                            \
+	}                                                                                \
+	static int name##_server(struct verbs_lat *l, uint64_t iters, struct fb_sink *s) \
+	{                                                                                \
+		(void)s;                                                                 \
+		return send_server(l, iters, events, imm);                               \
+	}
+SEND_LOOPS(send_poll, false, false)
+SEND_LOOPS(send_event, true, false)
+SEND_LOOPS(imm_poll, false, true)
+SEND_LOOPS(imm_event, true, true)
 
 static int write_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
 {
@@ -213,19 +234,31 @@ static int write_server(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
 	return 0;
 }
 
-INLINE int read_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events)
+/* What an atomic is to do, and what it brings back: nobody else touches the word, so that both are
+ * known in advance. */
+enum fetch { FETCH_READ, FETCH_ADD, FETCH_SWAP };
+
+INLINE int read_client(
+	struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events, enum fetch kind)
 {
 	struct ibv_send_wr *bad;
 	uint64_t t0 = fb_clock_ns(), t1;
 
 	l->wr.send_flags = IBV_SEND_SIGNALED;
 	for (uint64_t i = 0; i < iters; i++) {
-		int rc = ibv_post_send(l->qp, &l->wr, &bad);
+		int rc;
+		if (kind == FETCH_SWAP) {
+			l->wr.wr.atomic.compare_add = l->count;
+			l->wr.wr.atomic.swap = l->count + 1;
+		}
+		rc = ibv_post_send(l->qp, &l->wr, &bad);
 		if (UNLIKELY(rc))
 			return post_failed(l, rc);
 		rc = take(l, &l->tx, events, false);
 		if (UNLIKELY(rc))
 			return rc;
+		if (kind != FETCH_READ)
+			l->wrong += *(volatile uint64_t *)l->fetched != l->count++;
 		t1 = fb_clock_ns();
 		s->ns[i] = t1 - t0;
 		s->n = i + 1;
@@ -234,22 +267,31 @@ INLINE int read_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s, b
 	return 0;
 }
 
-static int read_poll_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	return read_client(l, iters, s, false);
-}
-static int read_event_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
-{
-	return read_client(l, iters, s, true);
-}
+#define FETCH_LOOP(name, events, kind)                                          \
+	static int name(struct verbs_lat *l, uint64_t iters, struct fb_sink *s) \
+	{                                                                       \
+		return read_client(l, iters, s, events, kind);                  \
+	}
+FETCH_LOOP(read_poll_client, false, FETCH_READ)
+FETCH_LOOP(read_event_client, true, FETCH_READ)
+FETCH_LOOP(add_poll_client, false, FETCH_ADD)
+FETCH_LOOP(add_event_client, true, FETCH_ADD)
+FETCH_LOOP(swap_poll_client, false, FETCH_SWAP)
+FETCH_LOOP(swap_event_client, true, FETCH_SWAP)
 
 verbs_lat_loop verbs_lat_choose(enum verbs_op op, bool events, bool client)
 {
 	static const verbs_lat_loop loops[VERBS_NUM_OPS][2][2] = {
 		[VERBS_SEND] = {{send_poll_server, send_poll_client},
 			{send_event_server, send_event_client}},
+		[VERBS_SEND_IMM] = {{imm_poll_server, imm_poll_client},
+			{imm_event_server, imm_event_client}},
 		[VERBS_WRITE] = {{write_server, write_client}, {NULL, NULL}},
+		[VERBS_WRITE_IMM] = {{imm_poll_server, imm_poll_client},
+			{imm_event_server, imm_event_client}},
 		[VERBS_READ] = {{NULL, read_poll_client}, {NULL, read_event_client}},
+		[VERBS_FETCH_ADD] = {{NULL, add_poll_client}, {NULL, add_event_client}},
+		[VERBS_CMP_SWAP] = {{NULL, swap_poll_client}, {NULL, swap_event_client}},
 	};
 
 	return loops[op][events][client];

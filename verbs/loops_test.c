@@ -19,7 +19,7 @@
 struct rig {
 	struct null_device dev;
 	struct verbs_lat lat;
-	uint8_t out[64], in[64];
+	_Alignas(8) uint8_t out[64], in[64];
 	uint64_t ns[ITERS];
 	struct fb_sink sink;
 	struct fb_err err;
@@ -40,6 +40,9 @@ static void rig_init(struct rig *r, enum ibv_wr_opcode opcode)
 	r->lat.recv_last = &r->in[63];
 	r->lat.send_last = &r->out[63];
 	r->lat.signal_every = VERBS_SIGNAL_EVERY;
+	r->lat.fetched = (uint64_t *)(void *)r->out;
+	r->lat.lost_ns = 200000; /* a loss costs the test 0.2 ms */
+	r->lat.silence_ns = VERBS_SILENCE(r->lat.lost_ns);
 	r->lat.what = "send of 64 B from null0 to null0 on here";
 	r->lat.wait = (struct verbs_wait){
 		.stop = &r->stop, .deadline = fb_clock_ns() + 20000000u, .e = &r->err};
@@ -167,6 +170,175 @@ static void a_failed_send_is_explained(void **state)
 	}
 }
 
+static const enum verbs_op imm_ops[] = {VERBS_SEND_IMM, VERBS_WRITE_IMM};
+static const enum ibv_wr_opcode imm_codes[] = {IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM};
+
+static void immediates_are_checked_one_by_one(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned events = 0; events < 2; events++) {
+			struct rig r;
+			rig_init(&r, imm_codes[i]);
+			assert_int_equal(
+				verbs_lat_choose(imm_ops[i], events, true)(&r.lat, ITERS, &r.sink),
+				0);
+			assert_int_equal(r.sink.n, ITERS);
+			assert_int_equal(r.dev.received, ITERS);
+			assert_int_equal(r.lat.wrong, 0);
+			r.dev.wrong_imm = htonl(1);
+			assert_int_equal(
+				verbs_lat_choose(imm_ops[i], events, true)(&r.lat, 10, &r.sink), 0);
+			assert_int_equal(r.lat.wrong, 10);
+		}
+	}
+}
+
+static void immediate_server_expects_the_same_numbers(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_RDMA_WRITE_WITH_IMM);
+	r.dev.echo_sends = false;
+	for (unsigned i = 0; i < 300; i++) {
+		r.dev.rx_imm[r.dev.rx_tail] = verbs_imm((uint8_t)(i + 1));
+		r.dev.rx_id[r.dev.rx_tail++] = 0;
+	}
+	assert_int_equal(verbs_lat_choose(VERBS_WRITE_IMM, false, false)(&r.lat, 300, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 300);
+	assert_int_equal(r.lat.wrong, 0);
+}
+
+static void atomics_fetch_what_the_one_before_left(void **state)
+{
+	static const enum verbs_op ops[] = {VERBS_FETCH_ADD, VERBS_CMP_SWAP};
+	static const enum ibv_wr_opcode codes[] = {
+		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig r;
+		rig_init(&r, codes[i]);
+		r.lat.sge.length = 8;
+		r.lat.wr.wr.atomic.compare_add = 1;
+		assert_int_equal(verbs_lat_choose(ops[i], i == 1, true)(&r.lat, ITERS, &r.sink), 0);
+		assert_int_equal(r.sink.n, ITERS);
+		assert_int_equal(r.dev.signaled, ITERS);
+		assert_int_equal(r.dev.word, ITERS);
+		assert_int_equal(r.lat.wrong, 0);
+		/* Somebody else changes the word: seen at once. */
+		r.dev.word += 5;
+		assert_int_equal(verbs_lat_choose(ops[i], false, true)(&r.lat, 1, &r.sink), 0);
+		assert_int_equal(r.lat.wrong, 1);
+		assert_null(verbs_lat_choose(ops[i], false, false));
+	}
+}
+
+/* ---- without acknowledgements ---------------------------------------------------------------- */
+
+static const enum verbs_op lossy_ops[] = {VERBS_SEND, VERBS_SEND_IMM, VERBS_WRITE, VERBS_WRITE_IMM};
+static const enum ibv_wr_opcode lossy_codes[] = {
+	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM};
+
+static void a_lost_message_is_counted_and_no_sample(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned events = 0; events < 2; events++) {
+			struct rig r;
+			verbs_lat_loop loop = verbs_lat_choose_lossy(lossy_ops[i], events, true);
+			if (lossy_ops[i] == VERBS_WRITE && events) {
+				assert_null(loop);
+				continue;
+			}
+			rig_init(&r, lossy_codes[i]);
+			r.lat.wait.deadline = UINT64_MAX;
+			r.lat.signal_every = VERBS_SIGNAL_EVERY_SOFTWARE;
+			r.dev.lose_every = events ? 0 : 50;
+			assert_int_equal(loop(&r.lat, 205, &r.sink), 0);
+			assert_int_equal(r.lat.lost, events ? 0 : 4);
+			assert_int_equal(r.sink.n, 205 - r.lat.lost);
+			assert_int_equal(r.lat.wrong, 0);
+			assert_int_equal(r.lat.seq, 205);
+			/* The next batch goes on from there. */
+			r.dev.lose_every = 0;
+			r.sink.n = 0;
+			assert_int_equal(loop(&r.lat, 100, &r.sink), 0);
+			assert_int_equal(r.sink.n, 100);
+			assert_int_equal(r.lat.seq, (uint8_t)305);
+		}
+	}
+}
+
+static void silence_of_a_lossy_peer_ends(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct rig r;
+		rig_init(&r, lossy_codes[i]);
+		r.lat.wait.deadline = UINT64_MAX;
+		r.lat.signal_every = VERBS_SIGNAL_EVERY_SOFTWARE;
+		r.dev.lose_every = 1;
+		assert_int_equal(
+			verbs_lat_choose_lossy(lossy_ops[i], false, true)(&r.lat, 100, &r.sink),
+			-ETIMEDOUT);
+		assert_int_equal(r.lat.lost, VERBS_LOST_IN_ROW);
+		assert_int_equal(r.sink.n, 0);
+		assert_non_null(strstr(r.err.msg, "in a row"));
+		assert_true(r.err.hint[0]);
+		/* The target just leaves, in step with what the requester asked for. */
+		rig_init(&r, lossy_codes[i]);
+		r.lat.wait.deadline = UINT64_MAX;
+		assert_int_equal(
+			verbs_lat_choose_lossy(lossy_ops[i], false, false)(&r.lat, 100, &r.sink),
+			0);
+		assert_int_equal(r.dev.posted, 0);
+		assert_int_equal(r.lat.seq, 100);
+	}
+}
+
+static void a_lossy_deadline_holds(void **state)
+{
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, IBV_WR_SEND);
+	r.lat.lost_ns = UINT64_MAX / 16;
+	r.dev.lose_every = 1;
+	r.lat.signal_every = VERBS_SIGNAL_EVERY_SOFTWARE;
+	assert_int_equal(
+		verbs_lat_choose_lossy(VERBS_SEND, false, true)(&r.lat, 5, &r.sink), -ETIMEDOUT);
+	assert_int_equal(r.err.exit, FB_EXIT_UNMEASURED);
+}
+
+/* Requests 1, 2, (3 lost), 4, a copy of 4, a late 2: four of the batch, three answers. */
+static void a_lossy_target_counts_by_number(void **state)
+{
+	struct rig r;
+	verbs_lat_loop loop = verbs_lat_choose_lossy(VERBS_WRITE, false, false);
+
+	(void)state;
+	rig_init(&r, IBV_WR_RDMA_WRITE);
+	r.lat.wait.deadline = UINT64_MAX;
+	r.dev.echo_to = NULL;
+	r.in[63] = 1;
+	assert_int_equal(loop(&r.lat, 1, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 1);
+	r.in[63] = 3; /* 2 was lost */
+	assert_int_equal(loop(&r.lat, 2, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 2);
+	assert_int_equal(r.lat.seq, 3);
+	r.in[63] = 2; /* late: not answered, and the batch ends by silence */
+	assert_int_equal(loop(&r.lat, 1, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 2);
+	assert_int_equal(r.lat.seq, 4);
+	r.in[63] = 5;
+	assert_int_equal(loop(&r.lat, 1, &r.sink), 0);
+	assert_int_equal(r.dev.posted, 3);
+	assert_int_equal(r.in[63], 5); /* the requester's memory: never written here */
+}
+
 /* ---- bandwidth ------------------------------------------------------------------------------- */
 
 struct bw_rig {
@@ -203,6 +375,7 @@ static void bw_init(struct bw_rig *r, unsigned nqp, unsigned depth, unsigned lis
 		for (unsigned k = 0; k < list; k++)
 			b->chain[k] = (struct ibv_send_wr){
 				.sg_list = &b->sge, .num_sge = 1, .opcode = opcode};
+		b->imm = verbs_imm(q);
 		b->credit_in = &r->credit_in[q];
 		b->credit_out = &r->credit_out[q];
 		b->credit_sge = (struct ibv_sge){.addr = (uintptr_t)b->credit_out, .length = 8};
@@ -292,6 +465,83 @@ static void nothing_to_do_has_no_loop(void **state)
 	assert_non_null(verbs_bw_choose(true, true, false, true));
 }
 
+static void swaps_compare_with_the_one_before(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 1, 8, 4, 4, IBV_WR_ATOMIC_CMP_AND_SWP);
+	assert_int_equal(verbs_bw_choose_swap(false)(&r.b, 1001, &elapsed), 0);
+	assert_int_equal(r.dev.word, 1001);
+	assert_int_equal(verbs_bw_choose_swap(true)(&r.b, 10, &elapsed), 0);
+	assert_int_equal(r.dev.word, 1011);
+	assert_int_equal(r.qp[0].next_swap, 1011);
+}
+
+static void adds_of_all_queue_pairs_meet(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 4, 8, 1, 4, IBV_WR_ATOMIC_FETCH_AND_ADD);
+	for (unsigned q = 0; q < 4; q++)
+		r.chain[q][0].wr.atomic.compare_add = 1;
+	assert_int_equal(verbs_bw_choose(false, false, true, false)(&r.b, 1003, &elapsed), 0);
+	assert_int_equal(r.dev.word, 1003);
+}
+
+static void bandwidth_checks_immediates(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 1, 8, 8, 4, IBV_WR_SEND_WITH_IMM);
+	for (unsigned k = 0; k < 8; k++)
+		r.chain[0][k].imm_data = verbs_imm(0);
+	r.dev.echo_sends = true;
+	r.dev.credit_to = &r.credit_in[0];
+	r.b.imm_mask = UINT32_MAX;
+	assert_int_equal(verbs_bw_choose(true, false, true, true)(&r.b, 101, &elapsed), 0);
+	assert_int_equal(r.b.wrong, 0);
+	r.dev.wrong_imm = htonl(4);
+	assert_int_equal(verbs_bw_choose(true, false, true, true)(&r.b, 101, &elapsed), 0);
+	assert_int_equal(r.b.wrong, htonl(4));
+	/* Without immediates the field holds anything. */
+	r.b.wrong = r.b.imm_mask = 0;
+	assert_int_equal(verbs_bw_choose(true, false, true, true)(&r.b, 101, &elapsed), 0);
+	assert_int_equal(r.b.wrong, 0);
+}
+
+static void the_receiver_counts_what_came(void **state)
+{
+	struct bw_rig r;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	bw_init(&r, 1, 8, 4, 4, IBV_WR_SEND);
+	r.b.wait.deadline = UINT64_MAX;
+	r.dev.echo_sends = true;
+	/* Nothing is lost: it ends with the last message. */
+	assert_int_equal(verbs_bw_choose_lossy(false, true, true)(&r.b, 1000, &elapsed), 0);
+	assert_int_equal(r.b.taken, 1000);
+	/* Every hundredth is: it ends when nothing more comes, and the wait is in no time. */
+	r.dev.lose_every = 100;
+	assert_int_equal(verbs_bw_choose_lossy(false, true, true)(&r.b, 1000, &elapsed), 0);
+	assert_int_equal(r.b.taken, 990);
+	assert_int_equal(r.dev.lost, 10);
+	assert_true(elapsed < VERBS_QUIET_NS && r.b.taken_ns < VERBS_QUIET_NS);
+	/* One end only sends, and never waits for the other. */
+	r.dev.echo_sends = false;
+	assert_int_equal(verbs_bw_choose_lossy(true, true, false)(&r.b, 100, &elapsed), 0);
+	assert_int_equal(r.b.taken, 0);
+	assert_int_equal(verbs_bw_drain(&r.b), 0);
+	r.dev.rx_tail += 7;
+	assert_int_equal(verbs_bw_drain(&r.b), 7);
+}
+
 /* ---- the cost of a loop ---------------------------------------------------------------------- */
 
 static double cost(enum verbs_op op, enum ibv_wr_opcode opcode, unsigned rounds)
@@ -342,6 +592,17 @@ int main(int argc, char **argv)
 		cmocka_unit_test(silence_ends_at_the_deadline),
 		cmocka_unit_test(another_rail_stops_this_one),
 		cmocka_unit_test(a_failed_send_is_explained),
+		cmocka_unit_test(immediates_are_checked_one_by_one),
+		cmocka_unit_test(immediate_server_expects_the_same_numbers),
+		cmocka_unit_test(atomics_fetch_what_the_one_before_left),
+		cmocka_unit_test(a_lost_message_is_counted_and_no_sample),
+		cmocka_unit_test(silence_of_a_lossy_peer_ends),
+		cmocka_unit_test(a_lossy_deadline_holds),
+		cmocka_unit_test(a_lossy_target_counts_by_number),
+		cmocka_unit_test(swaps_compare_with_the_one_before),
+		cmocka_unit_test(adds_of_all_queue_pairs_meet),
+		cmocka_unit_test(bandwidth_checks_immediates),
+		cmocka_unit_test(the_receiver_counts_what_came),
 		cmocka_unit_test(writes_are_counted_exactly),
 		cmocka_unit_test(sender_stops_without_credits),
 		cmocka_unit_test(credits_let_any_number_through),

@@ -19,6 +19,7 @@ struct null_device {
 	struct ibv_qp qp[4];
 	struct ibv_cq tx, rx;
 	uint64_t tx_id[NULL_RING], rx_id[NULL_RING];
+	uint32_t rx_imm[NULL_RING];
 	unsigned tx_head, tx_tail, rx_head, rx_tail;
 	volatile uint8_t *echo_to; /**< write: where the peer's answer lands */
 	uint64_t posted, received; /**< work requests seen */
@@ -31,12 +32,45 @@ struct null_device {
 	bool echo_sends;  /**< a send makes a receive complete */
 	bool keep_credit; /**< credit writes are looped back into this word */
 	volatile uint64_t *credit_to;
+	uint64_t lose_every; /**< every so many-th message is lost, and with it its answer; 0: none
+			      */
+	uint64_t lost;
+	uint64_t word;      /**< what atomics work on */
+	uint32_t wrong_imm; /**< flips these bits in the immediates of answers */
 	unsigned arms;
 };
 
 static struct null_device *null_of(struct ibv_context *ctx)
 {
 	return (struct null_device *)(void *)ctx;
+}
+
+/* The word before, to the requester; a swap only when the comparison holds. */
+static void null_atomic(struct null_device *d, const struct ibv_send_wr *wr)
+{
+	*(uint64_t *)(uintptr_t)wr->sg_list->addr = d->word;
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		d->word += wr->wr.atomic.compare_add;
+	else if (d->word == wr->wr.atomic.compare_add)
+		d->word = wr->wr.atomic.swap;
+}
+
+/* The peer's answer: memory first, then what completes here. */
+static void null_answer(struct null_device *d, unsigned qp, const struct ibv_send_wr *wr)
+{
+	bool write = wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
+		null_atomic(d, wr);
+	if (d->echo_to && (write || d->echo_sends) && wr->num_sge && wr->sg_list->length)
+		*d->echo_to = *((uint8_t *)(uintptr_t)wr->sg_list->addr + wr->sg_list->length - 1);
+	if (d->credit_to && wr->wr_id >> 63)
+		*d->credit_to = *(uint64_t *)(uintptr_t)wr->sg_list->addr;
+	if (d->echo_sends && (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+				     wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)) {
+		d->rx_imm[d->rx_tail % NULL_RING] = wr->imm_data ^ d->wrong_imm;
+		d->rx_id[d->rx_tail++ % NULL_RING] = qp;
+	}
 }
 
 static int null_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -53,13 +87,10 @@ static int null_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 			d->failed = true;
 			continue;
 		}
-		if (d->echo_to && wr->opcode == IBV_WR_RDMA_WRITE && wr->sg_list->length)
-			*d->echo_to = *(
-				(uint8_t *)(uintptr_t)wr->sg_list->addr + wr->sg_list->length - 1);
-		if (d->credit_to && wr->wr_id >> 63)
-			*d->credit_to = *(uint64_t *)(uintptr_t)wr->sg_list->addr;
-		if (d->echo_sends && wr->opcode == IBV_WR_SEND)
-			d->rx_id[d->rx_tail++ % NULL_RING] = (uint64_t)(qp - d->qp);
+		if (d->lose_every && d->posted % d->lose_every == 0)
+			d->lost++;
+		else
+			null_answer(d, (unsigned)(qp - d->qp), wr);
 		if (wr->send_flags & IBV_SEND_SIGNALED) {
 			d->signaled++;
 			d->tx_id[d->tx_tail++ % NULL_RING] = wr->wr_id;
@@ -99,6 +130,7 @@ static int null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		} else {
 			if (d->rx_head == d->rx_tail)
 				break;
+			wc[got].imm_data = d->rx_imm[d->rx_head % NULL_RING];
 			wc[got].wr_id = d->rx_id[d->rx_head++ % NULL_RING];
 		}
 		wc[got++].status = IBV_WC_SUCCESS;
