@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verbs/addr.h"
+#include "verbs/dev.h"
 
 static struct verbs_gid gid(uint32_t index, enum verbs_gid_type type, const char *text)
 {
@@ -289,6 +290,69 @@ static void infiniband_needs_a_grh_across_subnets_only(void **state)
 	assert_non_null(strstr(e.msg, "subnet manager"));
 }
 
+static void choice_by_address_family_and_vlan(void **state)
+{
+	struct verbs_gid a[] = {gid(0, VERBS_GID_V1, "10.0.0.1"), gid(1, VERBS_GID_V2, "10.0.0.1"),
+		gid(2, VERBS_GID_V2, "10.100.0.1"), gid(3, VERBS_GID_V2, "fe80::1"),
+		gid(4, VERBS_GID_V2, "fd00::1"), gid(5, VERBS_GID_V2, "10.0.0.0")};
+	struct verbs_gid_want address = any, six = any, vlan = any, gone = any;
+
+	a[2].vlan = 100;
+	address.by_address = true;
+	/* The v1 entry of an address has the same bytes: the type decides. */
+	assert_int_equal(verbs_gid_parse("10.0.0.1", &address.addr), 0);
+	assert_int_equal(a[verbs_gid_choose(a, 6, &address)].index, 1);
+	assert_int_equal(verbs_gid_parse("10.0.0.9", &address.addr), 0);
+	assert_int_equal(verbs_gid_choose(a, 6, &address), -1);
+	six.family = VERBS_GID_ANY_IPV6;
+	assert_int_equal(a[verbs_gid_choose(a, 6, &six)].index, 4);
+	assert_int_equal(a[verbs_gid_choose(a, 4, &six)].index, 3);
+	vlan.vlan = 100;
+	assert_int_equal(a[verbs_gid_choose(a, 6, &vlan)].index, 2);
+	gone.vlan = 101;
+	assert_int_equal(verbs_gid_choose(a, 6, &gone), -1);
+	/* Unasked, the untagged one wins even behind the VLAN's. */
+	a[1].vlan = 100;
+	assert_int_equal(a[verbs_gid_choose(a, 6, &any)].index, 5);
+}
+
+static void pkeys_by_value(void **state)
+{
+	static const uint16_t table[] = {0x7fff, 0x0001, 0, 0xffff, 0x8001};
+
+	assert_int_equal(verbs_pkey_choose(table, 5, 0xffff), 3);
+	assert_int_equal(verbs_pkey_choose(table, 5, 0x7fff), 3); /* a full member first */
+	assert_int_equal(verbs_pkey_choose(table, 3, 0xffff), 0);
+	assert_int_equal(verbs_pkey_choose(table, 5, 0x8001), 4);
+	assert_int_equal(verbs_pkey_choose(table, 5, 0x8002), -1);
+	assert_int_equal(
+		verbs_pkey_choose(table, 5, 0x8000), -1); /* an empty place is no partition */
+}
+
+/* What rdma_cm has chosen by itself is held against what was wanted and what the peer has. */
+static void manager_choices(void **state)
+{
+	struct verbs_gid wanted = gid(3, VERBS_GID_V2, "10.0.0.1"),
+			 v1 = gid(2, VERBS_GID_V1, "10.0.0.1");
+	struct verbs_end peer = {.gid_index = 5, .gid_type = VERBS_GID_V2};
+	struct fb_err e = {0};
+
+	assert_int_equal(verbs_used_fits(&wanted, &peer, &wanted, 106, 106, "x0", &e), 0);
+	assert_int_equal(verbs_used_fits(&wanted, &peer, &wanted, 104, 0, "x0", &e), 0);
+	assert_int_equal(verbs_used_fits(&v1, &peer, &wanted, 0, 0, "x0", &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "RoCE v1"));
+	assert_non_null(strstr(e.msg, "RoCE v2"));
+	assert_non_null(strstr(e.hint, "default_roce_mode"));
+	fb_err_clear(&e);
+	peer.gid_type = VERBS_GID_V1;
+	assert_int_equal(verbs_used_fits(&wanted, &peer, &wanted, 0, 0, "x0", &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "the peer does"));
+	fb_err_clear(&e);
+	peer.gid_type = VERBS_GID_V2;
+	assert_int_equal(verbs_used_fits(&wanted, &peer, &wanted, 0, 106, "x0", &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "106"));
+}
+
 static void source_ports(void **state)
 {
 	(void)state;
@@ -313,6 +377,9 @@ int main(void)
 		cmocka_unit_test(roce_paths_have_a_grh),
 		cmocka_unit_test(infiniband_needs_a_grh_across_subnets_only),
 		cmocka_unit_test(source_ports),
+		cmocka_unit_test(choice_by_address_family_and_vlan),
+		cmocka_unit_test(pkeys_by_value),
+		cmocka_unit_test(manager_choices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,8 @@ static void note_arrivals(struct verbs_state *s, unsigned first, unsigned count,
 		if (ns > sink->received_ns)
 			sink->received_ns = ns;
 	}
-	if (!timed)
+	/* A limited rate is judged over its schedule, which the sender keeps. */
+	if (!timed || s->job->p.rate)
 		sink->received_ns = 0;
 }
 
@@ -406,9 +407,13 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	enum verbs_op op = verbs_point_op(p);
 	double requested = (double)par->rate * (par->bidirectional ? 2 : 1);
 	bool acked = verbs_transports[par->transport].acked;
-	/* An acknowledged message may stand for as many as the moderation says. */
-	unsigned together = known_at_receiver(op) ? 1 : (unsigned)par->cq_mod;
+	/* An acknowledged message may stand for as many as the moderation says; by a schedule the last
+	 * of each chain is acknowledged. */
+	unsigned together = known_at_receiver(op) ? 1
+			    : par->rate           ? (unsigned)par->post_list
+						  : (unsigned)par->cq_mod;
 
+	verbs_state_classes(s, result);
 	if (!json_object_get(result, "measured_at"))
 		fb_json_set_str(result, "measured_at",
 			counted(s, op) ? "receiver"

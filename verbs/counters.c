@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Counters by driver. Names: the kernel's drivers/infiniband (hw/mlx5/counters.c, hw/bnxt_re/
- * hw_counters.c, hw/irdma/verbs.c, hw/efa/efa_verbs.c, sw/rxe/rxe_hw_counters.c).
+ * hw_counters.c, hw/irdma/verbs.c, hw/efa/efa_verbs.c, hw/mlx4/main.c, hw/ionic/ionic_hw_stats.c,
+ * sw/rxe/rxe_hw_counters.c).
  */
 #include "verbs/counters.h"
 
@@ -41,6 +42,15 @@ static const struct {
 	{"mlx5", "rx_icrc_encapsulated", VERBS_ICRC},
 	{"mlx5", "req_transport_retries_exceeded", VERBS_RETRY_EXHAUSTED},
 	{"mlx5", "req_rnr_retries_exceeded", VERBS_RETRY_EXHAUSTED},
+	{"mlx4", "rq_num_oos", VERBS_LOSS_SEEN},
+	{"mlx4", "sq_num_oos", VERBS_NAK},
+	{"mlx4", "sq_num_to", VERBS_TIMEOUT},
+	{"mlx4", "sq_num_rnr", VERBS_RNR},
+	{"mlx4", "rq_num_rnr", VERBS_RNR},
+	{"mlx4", "sq_num_tree", VERBS_RETRY_EXHAUSTED},
+	{"mlx4", "sq_num_rree", VERBS_RETRY_EXHAUSTED},
+	/* Broadcom's own driver, and newer kernels, have renamed some; a port has one or the other.
+	 */
 	{"bnxt_re", "oos_drop_count", VERBS_LOSS_SEEN},
 	{"bnxt_re", "missing_resp", VERBS_LOSS_SEEN},
 	{"bnxt_re", "seq_err_naks_rcvd", VERBS_NAK},
@@ -48,11 +58,44 @@ static const struct {
 	{"bnxt_re", "rnr_naks_rcvd", VERBS_RNR},
 	{"bnxt_re", "rx_out_of_buffer", VERBS_RNR},
 	{"bnxt_re", "max_retry_exceeded", VERBS_RETRY_EXHAUSTED},
+	{"bnxt_re", "rx_ecn_marked_pkts", VERBS_ECN},
+	{"bnxt_re", "tx_cnp_pkts", VERBS_CNP_SENT},
+	{"bnxt_re", "rx_cnp_pkts", VERBS_CNP_HANDLED},
+	{"bnxt_re", "out_of_sequence", VERBS_LOSS_SEEN},
+	{"bnxt_re", "implied_nak_seq_err", VERBS_LOSS_SEEN},
+	{"bnxt_re", "packet_seq_err", VERBS_NAK},
+	{"bnxt_re", "local_ack_timeout_err", VERBS_TIMEOUT},
+	{"bnxt_re", "rnr_nak_retry_err", VERBS_RNR},
+	{"bnxt_re", "out_of_buffer", VERBS_RNR},
+	{"bnxt_re", "np_ecn_marked_roce_packets", VERBS_ECN},
+	{"bnxt_re", "np_cnp_pkts", VERBS_CNP_SENT},
+	{"bnxt_re", "np_cnp_sent", VERBS_CNP_SENT},
+	{"bnxt_re", "rp_cnp_handled", VERBS_CNP_HANDLED},
 	{"irdma", "RxECNMrkd", VERBS_ECN},
 	{"irdma", "cnpSent", VERBS_CNP_SENT},
 	{"irdma", "cnpHandled", VERBS_CNP_HANDLED},
 	{"irdma", "cnpIgnored", VERBS_CNP_IGNORED},
+	{"irdma", "Rcvd Out of order packets", VERBS_LOSS_SEEN},
+	{"irdma", "Nak Sequence Error Implied", VERBS_LOSS_SEEN},
+	{"irdma", "Nak Sequence Error", VERBS_NAK},
+	{"irdma", "RTO", VERBS_TIMEOUT},
+	{"irdma", "RNR sent", VERBS_RNR},
+	{"irdma", "RNR received", VERBS_RNR},
+	{"irdma", "tcpRetransSegs", VERBS_NAK}, /* iWARP */
+	{"irdma", "RetransSegs", VERBS_NAK},
 	{"efa", "rx_drops", VERBS_LOSS_SEEN},
+	/* SRD retransmits by itself; what it asks for again is told as packets. */
+	{"efa", "retrans_pkts", VERBS_NAK},
+	{"efa", "retrans_timeout_events", VERBS_TIMEOUT},
+	{"efa", "unresponsive_remote_events", VERBS_RETRY_EXHAUSTED},
+	{"ionic", "resp_rx_outouf_seq", VERBS_LOSS_SEEN}, /* the driver's spelling */
+	{"ionic", "req_rx_pkt_seq_err", VERBS_NAK},
+	{"ionic", "tx_rdma_ack_timeout", VERBS_TIMEOUT},
+	{"ionic", "req_rx_rnr_retry_err", VERBS_RNR},
+	{"ionic", "rx_rdma_ecn_pkts", VERBS_ECN},
+	{"ionic", "tx_rdma_cnp_pkts", VERBS_CNP_SENT},
+	{"ionic", "rx_rdma_cnp_pkts", VERBS_CNP_HANDLED},
+	{"ionic", "req_tx_retry_excd_err", VERBS_RETRY_EXHAUSTED},
 };
 #define MAP_SIZE (sizeof map / sizeof map[0])
 
@@ -156,4 +199,48 @@ const char *verbs_loss_text(const int64_t grown[VERBS_NUM_CLASSES], char *buf, s
 			at += (size_t)snprintf(buf + at, len - at, "%s%s %lld", at ? ", " : "",
 				telling[i].text, (long long)grown[telling[i].class]);
 	return buf;
+}
+
+static json_t *source_classes(const int64_t grown[VERBS_NUM_CLASSES])
+{
+	json_t *j = json_object();
+
+	for (int c = 0; j && c < VERBS_NUM_CLASSES; c++)
+		if (grown[c] >= 0)
+			fb_json_set_int(j, verbs_class_names[c], grown[c]);
+	return j;
+}
+
+void verbs_counters_extend(json_t *counters, verbs_driver_of driver, const void *arg)
+{
+	const json_t *before = json_object_get(counters, "before");
+	json_t *by = json_object(), *all = json_object(), *source;
+	int64_t sum[VERBS_NUM_CLASSES];
+	char note[256] = "not available: ";
+	const size_t start = strlen(note);
+	size_t at = start;
+	const char *name;
+
+	for (int c = 0; c < VERBS_NUM_CLASSES; c++)
+		sum[c] = -1;
+	json_object_foreach (json_object_get(counters, "after"), name, source) {
+		int64_t grown[VERBS_NUM_CLASSES];
+		verbs_counters_classify(
+			driver(arg, name), json_object_get(before, name), source, grown);
+		for (int c = 0; c < VERBS_NUM_CLASSES; c++)
+			if (grown[c] >= 0)
+				sum[c] = (sum[c] < 0 ? 0 : sum[c]) + grown[c];
+		json_object_set_new(by, name, source_classes(grown));
+	}
+	for (int c = 0; c < VERBS_NUM_CLASSES; c++) {
+		json_object_set_new(all, verbs_class_names[c],
+			sum[c] < 0 ? json_null() : json_integer((json_int_t)sum[c]));
+		if (sum[c] < 0 && at < sizeof note)
+			at += (size_t)snprintf(note + at, sizeof note - at, "%s%s",
+				at > start ? ", " : "", verbs_class_names[c]);
+	}
+	json_object_set_new(counters, "classes", all);
+	json_object_set_new(counters, "classes_by", by);
+	if (at > start)
+		fb_json_set_str(counters, "classes_note", note);
 }

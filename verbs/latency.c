@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * verbs.latency: ping-pong by send or write, or single reads. One thread a rail, one message in
+ * verbs.latency: ping-pong by sends or writes, or single reads and atomics. One thread a rail, one message in
  * flight ("idle, closed loop"). The loops are in loops_lat.c.
  */
 #include "verbs/benches.h"
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/pace.h"
 #include "verbs/state.h"
 
 /**
@@ -26,7 +27,9 @@ struct lat_rail {
 struct lat_own {
 	struct lat_rail rail[VERBS_MAX_RAILS];
 	verbs_lat_loop loop;
+	verbs_lat_pace pace;
 	uint64_t iters;
+	uint64_t asked; /**< messages of the point so far, warm-up and the dropped ones included */
 	struct fb_sink *sink;
 	bool many;
 };
@@ -37,21 +40,13 @@ static void set_requests(
 	struct verbs_rail *r = &s->rail[i];
 	struct verbs_lat *l = &lr->l;
 	uintptr_t base = (uintptr_t)r->buf;
-	bool fetch = verbs_ops[op].fetches;
 
 	memset(l, 0, sizeof *l);
 	l->qp = r->qp[0];
 	l->tx = (struct verbs_cq){.cq = r->tx_cq, .ch = r->tx_ch};
 	l->rx = (struct verbs_cq){.cq = r->rx_cq, .ch = r->rx_ch};
-	l->sge = (struct ibv_sge){
-		.addr = base + (fetch ? verbs_recv_off(r, 0) : verbs_send_off(r, 0)),
-		.length = (uint32_t)size,
-		.lkey = r->mr->lkey};
-	l->wr = (struct ibv_send_wr){
-		.sg_list = &l->sge, .num_sge = size ? 1 : 0, .opcode = verbs_ops[op].opcode};
-	l->wr.wr.rdma.rkey = r->remote.rkey;
-	l->wr.wr.rdma.remote_addr =
-		r->remote.addr + (fetch ? verbs_send_off(r, 0) : verbs_recv_off(r, 0));
+	verbs_request(r, 0, op, &l->wr, &l->sge, size);
+	l->fetched = (uint64_t *)(void *)(r->buf + verbs_send_off(r, 0));
 	l->rsge = (struct ibv_sge){.addr = base + verbs_recv_off(r, 0),
 		.length = (uint32_t)r->span,
 		.lkey = r->mr->lkey};
@@ -59,10 +54,12 @@ static void set_requests(
 	if (size && size <= r->inline_cap && verbs_ops[op].inlines)
 		l->flags = IBV_SEND_INLINE;
 	if (size) {
-		l->recv_last = r->buf + verbs_recv_off(r, 0) + size - 1;
+		l->recv_last = r->buf + verbs_data_off(r, 0) + size - 1;
 		l->send_last = r->buf + verbs_send_off(r, 0) + size - 1;
 	}
 	l->signal_every = r->dev->software ? VERBS_SIGNAL_EVERY_SOFTWARE : VERBS_SIGNAL_EVERY;
+	l->lost_ns = r->dev->software ? VERBS_LOST_NS_SOFTWARE : VERBS_LOST_NS;
+	l->silence_ns = VERBS_SILENCE(l->lost_ns) + s->job->p.interval_ns;
 	l->what = s->what;
 }
 
@@ -75,8 +72,12 @@ static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 
 	(void)e;
 	verbs_state_prepare(s, p);
-	own->loop = verbs_lat_choose(op, s->job->p.events, s->rank == 0);
+	own->loop = verbs_transports[s->job->p.transport].acked
+			    ? verbs_lat_choose(op, s->job->p.events, s->rank == 0)
+			    : verbs_lat_choose_lossy(op, s->job->p.events, s->rank == 0);
+	own->pace = s->job->p.interval_ns && s->rank == 0 ? verbs_lat_paced : verbs_lat_at_once;
 	own->many = count > 1;
+	own->asked = 0;
 	for (unsigned i = first; i < first + count; i++)
 		set_requests(s, &own->rail[i], i, op, p->size);
 	return 0;
@@ -94,12 +95,12 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 
 	lr->l.wait = *w;
 	rc = own->loop(&lr->l, LEAD, &lead);
+	/* The lead is not paced; the target only follows. */
 	if (rc == 0)
-		rc = own->loop(&lr->l, own->iters, sink);
+		rc = own->pace(&lr->l, own->loop, s->job->p.interval_ns, own->iters, sink);
 	verbs_cq_ack(&lr->l.tx);
 	verbs_cq_ack(&lr->l.rx);
 	lr->n = sink->n;
-	(void)s;
 	return rc;
 }
 
@@ -129,6 +130,7 @@ static int measure(
 	unsigned first, count = verbs_point_rails(s, p, &first);
 	int rc;
 
+	own->asked += iters + LEAD;
 	if (!own->loop)
 		return 0; /* the target of a read has nothing to do */
 	own->iters = iters;
@@ -139,27 +141,49 @@ static int measure(
 	if (rc || !own->many || s->rank != 0)
 		return rc;
 	/* Striped over the rails, an operation is done when its slowest rail is. */
-	for (uint64_t i = 0; i < iters; i++) {
+	sink->n = iters;
+	for (unsigned k = first; k < first + count; k++)
+		if (own->rail[k].n < sink->n)
+			sink->n = own->rail[k].n;
+	for (uint64_t i = 0; i < sink->n; i++) {
 		uint64_t worst = 0;
 		for (unsigned k = first; k < first + count; k++)
 			if (own->rail[k].ns[i] > worst)
 				worst = own->rail[k].ns[i];
 		sink->ns[i] = worst;
 	}
-	sink->n = iters;
 	return 0;
 }
 
 static int check(void *st, const struct fb_point *p, struct fb_validity *v, struct fb_err *e)
 {
 	struct verbs_state *s = st;
+	struct lat_own *own = s->own;
 	enum verbs_op op = verbs_point_op(p);
+	const struct verbs_transport_info *t = &verbs_transports[s->job->p.transport];
+	unsigned first, count = verbs_point_rails(s, p, &first);
+	uint64_t lost = 0, wrong = 0;
 
 	verbs_state_judge(s, v);
+	for (unsigned i = first; i < first + count; i++) {
+		lost += own->rail[i].l.lost;
+		wrong += own->rail[i].l.wrong;
+	}
+	if (lost)
+		fb_validity_add(v, FB_SUSPECT,
+			"%llu of %llu messages lost: %s acknowledges nothing, and no answer came "
+			"within %d ms",
+			(unsigned long long)lost, (unsigned long long)(own->asked * count), t->name,
+			(int)(own->rail[first].l.lost_ns / 1000000));
+	if (wrong)
+		return verbs_state_wrong_values(s, op, wrong, e);
+	if (verbs_ops[op].atomic)
+		return s->rank == 0 ? 0 : verbs_state_check_words(s, p, &own->asked, 1, e);
 	if (verbs_ops[op].fetches && s->rank != 0)
 		return 0;
-	/* The last byte of a write is the sequence that the loop itself has watched. */
-	return verbs_state_check_data(s, p, op == VERBS_WRITE ? p->size - 1 : p->size, e);
+	/* The last byte numbers the messages, and the loops themselves have watched it. */
+	return verbs_state_check_data(
+		s, p, op == VERBS_WRITE || !t->acked ? p->size - 1 : p->size, e);
 }
 
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)
@@ -190,6 +214,11 @@ static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *
 	return 0;
 }
 
+static void extend(void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result)
+{
+	verbs_state_classes(st, result);
+}
+
 static void teardown(void *st)
 {
 	struct verbs_state *s = st;
@@ -210,7 +239,8 @@ const struct fb_bench verbs_latency_bench = {.abi = FB_BENCH_ABI,
 	.combine = FB_COMBINE_OWNER,
 	.load = "closed",
 	.sync = "pingpong",
-	.definition = "half of the round trip for send and write, the full round trip for read",
+	.definition =
+		"half of the round trip for sends and writes, the full round trip for reads and atomics",
 	.probe = verbs_state_probe,
 	.setup = setup,
 	.points = verbs_state_points,
@@ -220,4 +250,5 @@ const struct fb_bench verbs_latency_bench = {.abi = FB_BENCH_ABI,
 	.check = check,
 	.counters = verbs_state_counters,
 	.facts = verbs_state_facts,
-	.teardown = teardown};
+	.teardown = teardown,
+	.extend = extend};

@@ -324,6 +324,32 @@ void verbs_state_judge(struct verbs_state *s, struct fb_validity *v)
 	}
 }
 
+/* "rxe0/1" is ours, "rank1/rxe0/1" the peer's. */
+static const char *driver_of(const void *arg, const char *source)
+{
+	const struct verbs_state *s = arg;
+	bool peer = !strncmp(source, "rank", 4) && strchr(source, '/') != strrchr(source, '/');
+	const char *name = peer ? strchr(source, '/') + 1 : source;
+	char key[96];
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct verbs_rail *r = &s->rail[i];
+		snprintf(key, sizeof key, "%s/%u", peer ? r->remote.device : r->dev->name,
+			peer ? r->remote.port : r->dev->port);
+		if (!strcmp(key, name))
+			return peer ? r->remote.driver : r->dev->driver;
+	}
+	return "";
+}
+
+void verbs_state_classes(struct verbs_state *s, json_t *result)
+{
+	json_t *counters = json_object_get(result, "counters");
+
+	if (counters)
+		verbs_counters_extend(counters, driver_of, s);
+}
+
 /* Names of hosts and addresses stand in system.hosts[] alone. */
 static json_t *peer_facts(const struct verbs_end *x)
 {

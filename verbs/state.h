@@ -54,11 +54,25 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e);
 int verbs_state_counters(void *st, json_t **out, struct fb_err *e);
 json_t *verbs_state_facts(void *st, const struct fb_point *p);
 
+/** The classes of counters into a finished result: for struct fb_bench's extend. */
+void verbs_state_classes(struct verbs_state *s, json_t *result);
 /** What this end's counters tell of loss during the point goes into the validity. */
 void verbs_state_judge(struct verbs_state *s, struct fb_validity *v);
 /** Message bytes must be the peer's pattern. @param bytes bytes to look at @return 0 or -EBADMSG */
 int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t bytes,
 	struct fb_err *e) FB_MUST_CHECK;
+/** The same for one queue pair of a rail. */
+int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q, size_t bytes,
+	struct fb_err *e) FB_MUST_CHECK;
+/** -EBADMSG: so many immediates or fetched values were not the expected ones. */
+int verbs_state_wrong_values(
+	struct verbs_state *s, enum verbs_op op, uint64_t wrong, struct fb_err *e) FB_MUST_CHECK;
+/**
+ * What the peer's atomics have left here: the first 8 bytes of n receive areas of each rail of the
+ * point against done[n]. @return 0 or -EBADMSG with both values
+ */
+int verbs_state_check_words(struct verbs_state *s, const struct fb_point *p, const uint64_t *done,
+	unsigned n, struct fb_err *e) FB_MUST_CHECK;
 /** Fill what this end sends, clear what it receives, place the thread, for the rails of a point. */
 void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p);
 

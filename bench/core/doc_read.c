@@ -41,6 +41,10 @@ static const char *const better_words[] = {"lower", "higher", NULL};
 static const char *const load_words[] = {"closed", "open", NULL};
 static const char *const valid_words[] = {"valid", "suspect", "invalid", NULL};
 static const char *const state_words[] = {"pass", "warn", "fail", "info", "skip", "error", NULL};
+static const char *const host_state_words[] = {
+	"measured", "failed", "unreachable", "not run", NULL};
+static const char *const pairs_verdict_words[] = {
+	"fine", "unjudged", "incomplete", "rejected", NULL};
 static const char *const evidence_words[] = {"hardware", "recorded", "constructed", NULL};
 
 static const struct shape tool_keys[] = {
@@ -109,6 +113,9 @@ static const struct shape counters_keys[] = {
 	{.key = "before", .types = T_OBJ},
 	{.key = "after", .types = T_OBJ},
 	{.key = "delta", .types = T_OBJ},
+	{.key = "classes", .types = T_OBJ, .optional = true},
+	{.key = "classes_by", .types = T_OBJ, .optional = true},
+	{.key = "classes_note", .types = T_STR, .optional = true},
 	{.key = NULL},
 };
 static const struct shape validity_keys[] = {
@@ -182,6 +189,40 @@ static const struct shape error_keys[] = {
 	{.key = "point", .types = T_STR, .optional = true},
 	{.key = NULL},
 };
+static const struct shape account_keys[] = {
+	{.key = "expected", .types = T_INT, .natural = true},
+	{.key = "measured", .types = T_INT, .natural = true},
+	{.key = "failed", .types = T_INT, .natural = true},
+	{.key = "unreachable", .types = T_INT, .natural = true},
+	{.key = "not_run", .types = T_INT, .natural = true},
+	{.key = NULL},
+};
+static const struct shape pair_host_keys[] = {
+	{.key = "name", .types = T_STR, .words = not_empty},
+	{.key = "rack", .types = T_STR, .optional = true},
+	{.key = "state", .types = T_STR, .words = host_state_words},
+	{.key = "judged", .types = T_STR},
+	{.key = "score", .types = T_NUM, .optional = true},
+	{.key = "reason", .types = T_STR, .optional = true},
+	{.key = "rails", .types = T_ARR, .items = T_OBJ},
+	{.key = NULL},
+};
+static const struct shape pairs_keys[] = {
+	{.key = "metric", .types = T_STR, .words = not_empty},
+	{.key = "unit", .types = T_STR, .words = not_empty},
+	{.key = "better", .types = T_STR, .words = better_words},
+	{.key = "where", .types = T_STR, .words = where_words},
+	{.key = "params", .types = T_OBJ, .optional = true},
+	{.key = "schedule", .types = T_OBJ, .optional = true},
+	{.key = "verdict", .types = T_STR, .words = pairs_verdict_words},
+	{.key = "account", .types = T_OBJ, .keys = account_keys},
+	{.key = "hosts", .types = T_ARR, .items = T_OBJ, .item_keys = pair_host_keys},
+	{.key = "rails", .types = T_ARR, .items = T_OBJ},
+	{.key = "links", .types = T_ARR, .items = T_OBJ},
+	{.key = "measured", .types = T_ARR, .items = T_ARR},
+	{.key = "simulation", .types = T_OBJ, .optional = true},
+	{.key = NULL},
+};
 static const struct shape doc_keys[] = {
 	{.key = "schema", .types = T_STR, .words = schema_words},
 	{.key = "tool", .types = T_OBJ, .keys = tool_keys},
@@ -194,6 +235,7 @@ static const struct shape doc_keys[] = {
 	{.key = "checks", .types = T_ARR, .items = T_OBJ, .item_keys = check_keys},
 	{.key = "warnings", .types = T_ARR, .items = T_STR},
 	{.key = "errors", .types = T_ARR, .items = T_OBJ, .item_keys = error_keys},
+	{.key = "pairs", .types = T_ARR, .optional = true, .items = T_OBJ, .item_keys = pairs_keys},
 	{.key = NULL},
 };
 
