@@ -8,6 +8,12 @@
 
 #include "verbs/loops.h"
 
+typedef int (*verbs_lat_pace)(struct verbs_lat *l, verbs_lat_loop loop, uint64_t interval_ns,
+	uint64_t iters, struct fb_sink *s);
+
+/** Without a pace: the loop itself. */
+int verbs_lat_at_once(struct verbs_lat *l, verbs_lat_loop loop, uint64_t interval_ns,
+	uint64_t iters, struct fb_sink *s) FB_MUST_CHECK;
 /**
  * `iters` iterations of `loop`, each begun `interval_ns` after the one before it began, or at once
  * when that lasted longer. Waits of over 2 ms sleep; the last millisecond is spent awake, so that

@@ -13,17 +13,17 @@
 void verbs_series_reset(struct verbs_series *s, uint64_t window_ns)
 {
 	memset(s, 0, sizeof *s);
-	s->window_ns = window_ns ? window_ns : 1;
+	s->window_ns = window_ns < VERBS_SERIES_MIN_NS ? VERBS_SERIES_MIN_NS : window_ns;
 	s->merged = 1;
 	s->worst_bytes = UINT64_MAX;
 }
 
-static void merge_neighbours(struct verbs_series *s)
+static void halve_resolution(struct verbs_series *s)
 {
 	for (unsigned i = 0; i < VERBS_SERIES_MAX / 2; i++)
 		s->entry[i] = s->entry[2 * i] + s->entry[2 * i + 1];
 	memset(s->entry + VERBS_SERIES_MAX / 2, 0, sizeof s->entry / 2);
-	s->n = VERBS_SERIES_MAX / 2;
+	s->n = (s->n + 1) / 2;
 	s->merged *= 2;
 }
 
@@ -33,7 +33,7 @@ static void close_window(struct verbs_series *s)
 	uint64_t at = s->window / s->merged;
 
 	while (at >= VERBS_SERIES_MAX) {
-		merge_neighbours(s);
+		halve_resolution(s);
 		at = s->window / s->merged;
 	}
 	s->entry[at] += s->open;
@@ -64,6 +64,36 @@ void verbs_series_end_batch(struct verbs_series *s, uint64_t ns)
 {
 	advance(s, ns);
 	s->base_ns += ns;
+}
+
+void verbs_series_sum(struct verbs_series *into, const struct verbs_series *from)
+{
+	struct verbs_series other = *from;
+	uint64_t width;
+	unsigned full;
+
+	while (into->merged < other.merged)
+		halve_resolution(into);
+	while (other.merged < into->merged)
+		halve_resolution(&other);
+	for (unsigned i = 0; i < VERBS_SERIES_MAX; i++)
+		into->entry[i] += other.entry[i];
+	/* Where only one of them was still at work there is no sum. */
+	if (other.window < into->window)
+		into->window = other.window;
+	full = (unsigned)(into->window / into->merged);
+	into->n = full;
+	width = into->merged * into->window_ns;
+	into->window_ns = width;
+	into->merged = 1;
+	into->window = full;
+	into->worst_bytes = UINT64_MAX;
+	for (unsigned i = 0; i < full; i++) {
+		if (into->entry[i] < into->worst_bytes) {
+			into->worst_bytes = into->entry[i];
+			into->worst_at = i;
+		}
+	}
 }
 
 /* ---- what leaves it -------------------------------------------------------------------------- */

@@ -13,7 +13,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define VERBS_SERIES_MAX 600
+#define VERBS_SERIES_MAX    600
+#define VERBS_SERIES_MIN_NS 1000000u /* shortest window */
 
 struct verbs_series {
 	uint64_t window_ns; /**< as asked for */
@@ -32,6 +33,12 @@ void verbs_series_reset(struct verbs_series *s, uint64_t window_ns);
 void verbs_series_add(struct verbs_series *s, uint64_t t, uint64_t bytes);
 /** The batch is over after `ns` of measured time. */
 void verbs_series_end_batch(struct verbs_series *s, uint64_t ns);
+
+/**
+ * Bytes of two flows at once (rails, directions), entry by entry, as far as both were under way. The
+ * sum's windows are its entries, and its worst window is one of them.
+ */
+void verbs_series_sum(struct verbs_series *into, const struct verbs_series *from);
 
 /** {"window_ns", "merged", "worst_bytes", "worst_at", "windows", "bytes":[..]}, for the peer.
  * @return new reference */

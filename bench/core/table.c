@@ -387,6 +387,21 @@ static void print_heading(const struct group *gr, FILE *out)
 		fb_json_str(r, "load", "?"), fb_json_str(r, "sync", "?"));
 }
 
+/* What became of a limited rate. */
+static void print_rate(const json_t *r, FILE *out)
+{
+	const json_t *rate = json_object_get(r, "rate");
+	struct scale s = scale_of(r);
+	char name[CELL], wanted[CELL];
+	if (!rate)
+		return;
+	label(r, name);
+	put(wanted, fb_json_num(rate, "requested", NAN) * s.factor);
+	fprintf(out, "  %s, %s: %.1f %% of the requested %s %s\n", name,
+		fb_json_str(r, "metric", ""), 100 * fb_json_num(rate, "share", NAN), wanted,
+		s.unit);
+}
+
 /* The worst stretch of a series, so that a link that comes and goes is not averaged away. */
 static void print_window(const json_t *r, FILE *out)
 {
@@ -423,6 +438,7 @@ static void print_notes(const struct group *gr, FILE *out)
 				fprintf(out, "  %s, %s: %s: %s\n", name,
 					fb_json_str(r, "metric", ""), fb_json_str(v, "state", "?"),
 					json_string_value(json_array_get(reasons, i)));
+			print_rate(r, out);
 			print_window(r, out);
 			if (fb_json_str(r, "value_reason", NULL))
 				fprintf(out, "  %s, %s: no value: %s\n", name,
