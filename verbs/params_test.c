@@ -110,7 +110,25 @@ static void refusals(void **state)
 		{VERBS_LATENCY, "--op=write", "-s0", "cannot be measured"},
 		{VERBS_LATENCY, "--size=12Q", "-n1", "12Q"},
 		{VERBS_LATENCY, "--numa=near", "-s2", "near"},
-		{VERBS_LATENCY, "--transport=uc", "-s2", "uc"},
+		{VERBS_LATENCY, "--transport=uc", "--op=read", "uc has no read operation"},
+		{VERBS_LATENCY, "--transport=uc", "--op=fetch-add",
+			"uc has no fetch-add operation"},
+		{VERBS_LATENCY, "--transport=uc", "--op=cmp-swap", "nothing comes back"},
+		{VERBS_LATENCY, "--transport=ud", "--op=read", "ud has no read operation"},
+		{VERBS_BANDWIDTH, "--transport=ud", "--op=write", "ud has no write operation"},
+		{VERBS_BANDWIDTH, "--transport=ud", "--op=write-imm",
+			"ud has no write-imm operation"},
+		{VERBS_BANDWIDTH, "--transport=ud", "--op=cmp-swap", "datagrams carry sends alone"},
+		{VERBS_LATENCY, "--transport=ud", "-s8K",
+			"8192 bytes does not fit into one packet"},
+		{VERBS_BANDWIDTH, "--transport=ud", "-s64K", "does not fit into one packet"},
+		{VERBS_LATENCY, "--transport=ud", "-s0", "an empty send over ud"},
+		{VERBS_LATENCY, "--transport=dc", "-s2", "left out: one vendor's own"},
+		{VERBS_LATENCY, "--transport=srd", "-s2", "left out: one vendor's own"},
+		{VERBS_LATENCY, "--transport=rd", "-s2", "there are rc, uc, ud and xrc"},
+		{VERBS_LATENCY, "--op=fetch-ad", "-s8", "did you mean --op fetch-add"},
+		{VERBS_LATENCY, "--op=fetch-add", "-s16", "works on 8 bytes"},
+		{VERBS_BANDWIDTH, "--op=cmp-swap,fetch-add", "-s4", "works on 8 bytes"},
 		{VERBS_BANDWIDTH, "--op=send", "-s0", "cannot be measured"},
 		{VERBS_BANDWIDTH, "--depth=4", "--cq-mod=8", "--cq-mod 8"},
 		{VERBS_BANDWIDTH, "--depth=4", "--post-list=8", "--post-list 8"},
@@ -128,6 +146,130 @@ static void refusals(void **state)
 		if (!strstr(e.msg, cases[i].says) && !strstr(e.hint, cases[i].says))
 			fail_msg("%s %s: \"%s\" / \"%s\"", cases[i].a, cases[i].b, e.msg, e.hint);
 	}
+}
+
+static void operations_and_transports(void **state)
+{
+	struct verbs_params p;
+	struct fb_err e = {0};
+
+	(void)state;
+	/* What only completes at the receiver can wait for events; what the standard has, goes. */
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("-e"), S("--op"),
+				 S("send,send-imm,write-imm,read,fetch-add,cmp-swap")),
+		0);
+	assert_int_equal(p.nops, 6);
+	assert_int_equal(p.transport, VERBS_RC);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--transport=uc"), S("--op"),
+				 S("send,send-imm,write,write-imm"), S("-s1M")),
+		0);
+	assert_int_equal(p.transport, VERBS_UC);
+	assert_int_equal(
+		PARSE(VERBS_LATENCY, &p, &e, S("--transport=ud"), S("--op=send-imm"), S("-s4096")),
+		0);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("--transport=xrc"), S("--op=read")), 0);
+	/* The size of an atomic is known: alone they need none, beside others it is not asked. */
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("--op=cmp-swap,fetch-add")), 0);
+	assert_int_equal(p.nsizes, 1);
+	assert_int_equal(p.sizes[0], 8);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--op=send,fetch-add"), S("-s2")), 0);
+	assert_int_equal(p.sizes[0], 2);
+	assert_int_equal(verbs_params_max_size(&p), 8);
+	/* A smaller path MTU that was asked for is a limit for datagrams too. */
+	assert_int_equal(
+		PARSE(VERBS_LATENCY, &p, &e, S("--transport=ud"), S("-s2048"), S("-m1024")),
+		-EINVAL);
+	assert_non_null(strstr(e.msg, "the path MTU is 1024 bytes"));
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	fb_err_clear(&e);
+	assert_int_equal(
+		verbs_size_fits(VERBS_LATENCY, VERBS_SEND, VERBS_UD, 4096, 2048, &e), -EINVAL);
+	fb_err_clear(&e);
+	assert_int_equal(verbs_size_fits(VERBS_LATENCY, VERBS_SEND, VERBS_UD, 2048, 2048, &e), 0);
+}
+
+static void what_a_device_lacks(void **state)
+{
+	struct ibv_device_attr a = {.atomic_cap = IBV_ATOMIC_NONE};
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(verbs_device_offers(&a, "rxe0", VERBS_SEND, VERBS_RC, &e), 0);
+	assert_int_equal(verbs_device_offers(&a, "rxe0", VERBS_SEND, VERBS_XRC, &e), -EOPNOTSUPP);
+	assert_int_equal(e.exit, FB_EXIT_SKIP);
+	assert_non_null(strstr(e.msg, "rxe0 does not offer the transport xrc"));
+	assert_non_null(strstr(e.msg, "IBV_DEVICE_XRC"));
+	fb_err_clear(&e);
+	assert_int_equal(
+		verbs_device_offers(&a, "efa0", VERBS_CMP_SWAP, VERBS_RC, &e), -EOPNOTSUPP);
+	assert_int_equal(e.exit, FB_EXIT_SKIP);
+	assert_non_null(strstr(e.msg, "efa0 does not offer cmp-swap"));
+	fb_err_clear(&e);
+	a.atomic_cap = IBV_ATOMIC_HCA;
+	a.device_cap_flags = IBV_DEVICE_XRC;
+	assert_int_equal(verbs_device_offers(&a, "mlx5_0", VERBS_CMP_SWAP, VERBS_XRC, &e), 0);
+}
+
+/* Each transport's row against IBTA vol. 1, 11.2.5, as ibv_modify_qp(3) has it. */
+static void rows_agree(void **state)
+{
+	(void)state;
+	for (int t = 0; t < VERBS_NUM_TRANSPORTS; t++) {
+		const struct verbs_transport_info *i = &verbs_transports[t];
+		struct fb_err e = {0};
+		assert_string_equal(verbs_transport_names[t], i->name);
+		assert_int_equal(verbs_parse_transport(i->name, &e), t);
+		assert_int_equal(!!(i->init_mask & IBV_QP_QKEY), i->datagram);
+		assert_int_equal(!!(i->rtr_mask & IBV_QP_AV), !i->datagram);
+		assert_int_equal(!!(i->rts_mask & IBV_QP_RETRY_CNT), i->acked);
+		for (int o = 0; o < VERBS_NUM_OPS; o++) {
+			const struct verbs_op_info *op = &verbs_ops[o];
+			unsigned remote = op->access;
+			assert_true(op->name && op->latency && op->bandwidth);
+			if (i->ops & 1u << o)
+				assert_int_equal(remote & ~(unsigned)i->qp_access, 0);
+		}
+	}
+	assert_null(verbs_transport_names[VERBS_NUM_TRANSPORTS]);
+}
+
+static void requests(void **state)
+{
+	static uint8_t memory[4096];
+	uint32_t qpn[2] = {77, 78};
+	struct ibv_mr mr = {.lkey = 5};
+	struct verbs_rail r = {.nqp = 2,
+		.span = 64,
+		.buf = memory,
+		.mr = &mr,
+		.remote_qpn = qpn,
+		.remote = {.addr = 1 << 20, .rkey = 9}};
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	(void)state;
+	verbs_request(&r, 1, VERBS_WRITE_IMM, &wr, &sge, 64);
+	assert_int_equal(wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
+	assert_int_equal(wr.imm_data, verbs_imm(1));
+	assert_int_equal(wr.wr.rdma.remote_addr, (1 << 20) + 3 * 64);
+	assert_int_equal(sge.addr, (uintptr_t)memory + 64);
+	verbs_request(&r, 1, VERBS_READ, &wr, &sge, 64);
+	assert_int_equal(wr.wr.rdma.remote_addr, (1 << 20) + 64);
+	assert_int_equal(sge.addr, (uintptr_t)memory + 3 * 64);
+	/* Adds of all QPs meet in one word; each swap has its own. Both are 8-byte aligned. */
+	verbs_request(&r, 1, VERBS_FETCH_ADD, &wr, &sge, 8);
+	assert_int_equal(wr.wr.atomic.remote_addr, (1 << 20) + 2 * 64);
+	assert_int_equal(wr.wr.atomic.compare_add, 1);
+	verbs_request(&r, 1, VERBS_CMP_SWAP, &wr, &sge, 8);
+	assert_int_equal(wr.wr.atomic.remote_addr, (1 << 20) + 3 * 64);
+	assert_int_equal(wr.wr.atomic.rkey, 9);
+	r.transport = VERBS_UD;
+	r.grh = VERBS_GRH;
+	verbs_request(&r, 1, VERBS_SEND, &wr, &sge, 0);
+	assert_int_equal(wr.num_sge, 0);
+	assert_int_equal(wr.wr.ud.remote_qpn, 78);
+	assert_int_equal(wr.wr.ud.remote_qkey, VERBS_QKEY);
+	assert_int_equal(verbs_data_off(&r, 0), 2 * 64 + 40);
 }
 
 static void wire_form(void **state)
@@ -282,6 +424,10 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(options),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(operations_and_transports),
+		cmocka_unit_test(what_a_device_lacks),
+		cmocka_unit_test(rows_agree),
+		cmocka_unit_test(requests),
 		cmocka_unit_test(wire_form),
 		cmocka_unit_test(every_status_is_explained),
 		cmocka_unit_test(a_failure_names_cause_and_next_check),
