@@ -9,6 +9,7 @@
 
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
+#include "bench/core/gate.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/oob/oob.h"
@@ -25,6 +26,7 @@ struct client_options {
 	struct verbs_options v;
 	struct verbs_load_options load; /**< VERBS_LOAD only */
 	struct fb_runctl_cfg run;
+	struct fb_gate_cfg gates;
 	struct fb_output_cfg out;
 };
 
@@ -90,11 +92,14 @@ static void make_spec(
 	spec->sets[2].title = "Output";
 	spec->sets[2].opts = fb_output_opts;
 	spec->sets[2].cfg = &o->out;
+	spec->sets[3].title = "Gates, judged at each size";
+	spec->sets[3].opts = kind == VERBS_BANDWIDTH ? fb_gate_rate_opts : fb_gate_time_opts;
+	spec->sets[3].cfg = &o->gates;
 	if (kind != VERBS_LOAD)
 		return;
-	spec->sets[3].title = "Probe and background";
-	spec->sets[3].opts = verbs_load_extra_opts;
-	spec->sets[3].cfg = &o->load;
+	spec->sets[4].title = "Probe and background";
+	spec->sets[4].opts = verbs_load_extra_opts;
+	spec->sets[4].cfg = &o->load;
 }
 
 static int check_target(const struct verbs_options *v, struct fb_err *e)
@@ -191,6 +196,7 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 		status = fb_cmd_fail(&e);
 		fb_doc_error(c.doc, &e);
 	}
+	status = fb_gate_judge(c.doc, &o->gates, "bandwidth", status);
 	status = fb_doc_finish(c.doc, status);
 	fb_doc_free(c.doc);
 	return status;

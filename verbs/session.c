@@ -54,6 +54,8 @@ static struct fb_bench bench_for(const struct verbs_params *p)
 
 	if (p->bidirectional)
 		b.combine = FB_COMBINE_SUM_RATE;
+	if (p->rate)
+		b.load = "open"; /* messages come by the clock */
 	return b;
 }
 

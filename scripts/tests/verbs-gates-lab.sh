@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Gates, limited rates, bytes over time and paced latency with real packets, in one boot of the lab: two guests over
+# Soft-RoCE. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
+# The same file is what runs in the guests: --server in guest 0, --client in guest 1.
+
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+self=$here/$(basename "$0")
+top=$(cd "$here/../.." && pwd)
+fb=${FABRICBENCH:-$top/build/fabricbench}
+port=18515
+
+# ---- the guests ------------------------------------------------------------------------------------------------------
+server() {
+	"$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err"
+}
+
+run_case() { # NAME COMMAND...: status, messages and seconds of one case
+	local name=$1 began=$SECONDS status=0
+	shift
+	timeout -k 5 60 "$@" -o "$LAB_OUT/$name.json" --quiet "$LAB_PEER" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" \
+		</dev/null || status=$?
+	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
+}
+
+# The link loses everything for 0.7 s in the middle of a point.
+flap() {
+	sleep 1.5
+	tc qdisc add dev eth0 root netem loss 100%
+	sleep 0.7
+	tc qdisc del dev eth0 root
+}
+
+client() {
+	local i flapper
+	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
+		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
+		sleep 0.2
+	done
+	run_case duration "$fb" verbs latency -s 64 -D 700ms -w 8
+	run_case interval "$fb" verbs latency --op send,read -s 64 --interval 10ms -n 40 -w 4
+	run_case rate-send "$fb" verbs bandwidth --op send -s 4K --rate 12Mb/s -D 1200ms -w 16
+	run_case rate-write "$fb" verbs bandwidth --op write -s 4K -q 2 --rate 12Mb/s -D 1200ms -w 16
+	run_case rate-both "$fb" verbs bandwidth -b --op send -s 4K --rate 4Mb/s -D 1200ms -w 16
+	run_case gate-met "$fb" verbs bandwidth -s 4K,16K -n 200 -w 8 --min-bandwidth 10Kb/s --min-message-rate 1
+	run_case gate-missed "$fb" verbs latency -s 2,64 -n 60 -w 8 --max-p50 1us
+	run_case gate-rate "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-bandwidth 1Tb/s
+	run_case gate-messages "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-message-rate 1000000000
+	run_case gate-p99 "$fb" verbs latency -s 2 -n 60 -w 8 --max-p99 10s
+	run_case gate-share "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-share 1
+	flap &
+	flapper=$!
+	run_case flap "$fb" verbs bandwidth --op write -s 4K --rate 8Mb/s --qp-timeout 16 -D 4s -w 16
+	wait $flapper
+}
+
+case ${1:-} in
+--server)
+	server
+	exit
+	;;
+--client)
+	client
+	exit
+	;;
+esac
+
+# ---- host ------------------------------------------------------------------------------------------------------------
+if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
+	echo "skip lab: $reason"
+	exit 0
+fi
+work=$(mktemp -d)
+trap '"$top/scripts/keep-documents" "$work" verbs-gates-lab; rm -rf "$work"' EXIT
+status=0
+"$top/scripts/lab/lab" --guests 2 --timeout 300 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
+	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
+b=$work/guest1
+bad=0
+
+verdict() { # NAME WHY: an empty WHY is fine
+	if [[ -z $2 ]]; then
+		echo "ok verbs-gates-$1"
+	else
+		echo "not ok verbs-gates-$1: $2"
+		bad=1
+	fi
+}
+
+if [[ ! -s $b/flap.rc ]]; then
+	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
+	exit 1
+fi
+
+said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-300; }
+
+expect() { # NAME STATUS FILTER WORD...: status, document and messages
+	local name=$1 want=$2 filter=$3 got='' word
+	shift 3
+	read -r got _ <"$b/$name.rc" 2>/dev/null
+	if [[ $got != "$want" ]]; then
+		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
+		return
+	fi
+	if ! jq -e "$filter" "$b/$name.json" >/dev/null 2>&1; then
+		verdict "$name" "the document does not hold: $filter: $(jq -c '[.results[] | {value, rate, measured_at, worst_window, worst_window_reason, n}]' "$b/$name.json" 2>&1 | cut -c1-600)"
+		return
+	fi
+	for word in "$@"; do
+		if ! grep -qF -- "$word" "$b/$name.err"; then
+			verdict "$name" "nothing about \"$word\": $(said "$name")"
+			return
+		fi
+	done
+	verdict "$name" ''
+}
+
+# Percentiles by duration, each with its interval, and none that the sample does not support.
+expect duration 0 '.results[0] | .load == "closed" and .stats.min <= .stats.p50 and .stats.p50 <= .stats.max
+	and .stats.ci.p50.lo <= .stats.p50 and .stats.p50 <= .stats.ci.p50.hi
+	and ((.n >= 100) == (.stats | has("p90"))) and ((.n >= 1000) == (.stats | has("p99")))
+	and ((.stats.ci | has("p99")) == (.stats | has("p99"))) and .stats.max == .hist.max'
+# Forty iterations 10 ms apart last 0.4 s; none of that is in a sample.
+expect interval 0 '[.results[] | .params.interval_ns == 10000000 and .n == 40 and .stats.p50 < 5000000] | all'
+
+rated='.metric == "bandwidth" and .load == "open" and .rate.share > 0.9 and .rate.share < 1.02'
+series='(.intervals | length) >= 5 and (.intervals | length) <= 600 and ([.intervals[].bytes] | add) <= .n * 4096 * (.params.direction | if . == "both" then 2 else 1 end)'
+expect rate-send 0 ".results[0] | $rated and .params.rate == 1500000 and .measured_at == \"receiver\" and $series"
+expect rate-write 0 ".results[0] | $rated and (.measured_at | startswith(\"sender\")) and $series"
+expect rate-both 0 ".results[0] | $rated and .rate.requested == 1000000 and $series"
+
+expect gate-met 0 '[.checks[] | .state == "pass" and (.id | startswith("gate."))] | length == 4 and all'
+expect gate-missed 1 '([.checks[] | select(.id == "gate.max-p50" and .state == "fail")] | length == 2)
+	and ([.checks[].case] | unique | length == 2) and .run.exit == 1' \
+	'verbs.latency/send/rc/poll/2: --max-p50 missed' 'verbs.latency/send/rc/poll/64: --max-p50 missed' 'wanted at most 1.00 us, got'
+expect gate-rate 1 '.checks[0] | .state == "fail" and .expected.value == 125000000000 and .observed < 1e9' 'wanted at least'
+expect gate-messages 1 '.checks[0].id == "gate.min-message-rate" and .checks[0].state == "fail"' '--min-message-rate missed'
+expect gate-p99 3 '.checks[0].state == "skip" and .run.outcome == "failed"' 'cannot support p99, which needs 1000'
+expect gate-share 3 '.checks[0].state == "skip"' 'line rate is not known'
+# Whatever the average says, a window of the outage shows.
+expect flap 0 '.results[0] | .worst_window.value < 0.2 * .value and .worst_window.window_ns == 100000000'
+exit $bad
