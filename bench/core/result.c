@@ -36,6 +36,7 @@ struct fb_doc {
 	bool json, anonymous, quiet;
 	char *path;
 	uint64_t timeout_ns;
+	void (*table)(const json_t *doc, FILE *out);
 	pthread_mutex_t lock; /* guards text */
 	char *text;           /* the last published document */
 	size_t len;
@@ -541,6 +542,11 @@ int fb_doc_publish(struct fb_doc *d, struct fb_err *e)
 	return d->path ? fb_write_file_atomic(d->path, d->text, d->len, e) : 0;
 }
 
+void fb_doc_set_table(struct fb_doc *d, void (*print)(const json_t *doc, FILE *out))
+{
+	d->table = print;
+}
+
 static int write_stdout(const struct fb_doc *d, struct fb_err *e)
 {
 	errno = 0;
@@ -550,7 +556,7 @@ static int write_stdout(const struct fb_doc *d, struct fb_err *e)
 				strerror(errno));
 	} else if (!d->quiet) {
 		json_t *j = visible(d);
-		fb_table_print(j, stdout);
+		(d->table ? d->table : fb_table_print)(j, stdout);
 		json_decref(j);
 	}
 	if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -74,6 +74,10 @@ void fb_doc_error_at(struct fb_doc *d, const struct fb_err *e, const char *point
  * hidden without it. */
 void fb_doc_hide(struct fb_doc *d, const char *host);
 
+/** The command's own table instead of fb_table_print(), for a document whose results are too many
+ * to be rows. NULL: the usual one. */
+void fb_doc_set_table(struct fb_doc *d, void (*print)(const json_t *doc, FILE *out));
+
 /** Write what there is (outcome "interrupted") to -o, if given. @return 0 or -errno with *e (disk
  * full, no permission) */
 int fb_doc_publish(struct fb_doc *d, struct fb_err *e) FB_MUST_CHECK;
