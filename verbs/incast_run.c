@@ -16,7 +16,7 @@
 #include "bench/core/log.h"
 
 #define ANSWER_NS 20000000000ull
-#define BATCH     256u
+#define BATCH     64u
 
 static int tell(struct verbs_incast_peer *p, json_t *order, struct fb_err *e)
 {
@@ -88,19 +88,29 @@ static int check_stop(struct fb_err *e)
 	return -EINTR;
 }
 
-static int sleep_until(uint64_t until, struct fb_err *e)
+/* A sender that dies in mid-step is noticed now, and not when the others have ended. */
+static int check_peers(struct verbs_incast *x, struct fb_err *e)
+{
+	int rc = check_stop(e);
+
+	for (unsigned i = 0; rc == 0 && i < npeers(x); i++)
+		rc = fb_oob_lost(x->peer[i].oob, e);
+	return rc;
+}
+
+static int sleep_until(struct verbs_incast *x, uint64_t until, struct fb_err *e)
 {
 	uint64_t now;
 
 	while ((now = fb_clock_ns()) < until) {
 		uint64_t ns = until - now < 20000000u ? until - now : 20000000u;
 		struct timespec t = {0, (long)ns};
-		int rc = check_stop(e);
+		int rc = check_peers(x, e);
 		if (rc)
 			return rc;
 		nanosleep(&t, NULL);
 	}
-	return check_stop(e);
+	return check_peers(x, e);
 }
 
 static int probe_until(struct verbs_incast *x, uint64_t until, struct fb_err *e)
@@ -119,10 +129,10 @@ static int probe_until(struct verbs_incast *x, uint64_t until, struct fb_err *e)
 		for (size_t i = 0; i < sink.n; i++)
 			fb_hist_add(x->hist, ns[i]);
 		if (rc == 0)
-			rc = check_stop(e);
+			rc = check_peers(x, e);
 		/* Nothing more is due before the end. */
 		if (rc == 0 && sink.n == 0)
-			rc = sleep_until(until, e);
+			rc = sleep_until(x, until, e);
 	}
 	return rc;
 }
@@ -193,9 +203,9 @@ static int step(struct verbs_incast *x, unsigned n, struct fb_err *e)
 	from = fb_deadline_in(x->lead_ns);
 	until = from + x->slots * x->slot_ns;
 	if (rc == 0)
-		rc = sleep_until(from, e);
+		rc = sleep_until(x, from, e);
 	if (rc == 0)
-		rc = x->victim ? probe_until(x, until, e) : sleep_until(until, e);
+		rc = x->victim ? probe_until(x, until, e) : sleep_until(x, until, e);
 	if (rc == 0)
 		rc = collect(x, n, e);
 	if (rc == 0)

@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `verbs load` and `verbs incast` from outside, in one boot of the lab: three guests, real packets over Soft-RoCE. A
+# probe idle and beside backgrounds of every operation and direction; two senders into one receiver with a victim; and
+# each way to fail. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
+# The same file is what runs in the guests: --server in guests 0 and 1, --client in guest 2.
+
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+self=$here/$(basename "$0")
+top=$(cd "$here/../.." && pwd)
+fb=${FABRICBENCH:-$top/build/fabricbench}
+
+main_port=18515 victim_port=18516 doomed_port=18517
+a_host=10.77.0.1 b_host=10.77.0.2
+
+# ---- guests 0 and 1 --------------------------------------------------------------------------------------------------
+server() {
+	local main victim doomed deadline=$((SECONDS + 600))
+	"$fb" verbs serve -p $main_port 2>"$LAB_OUT/serve.err" &
+	main=$!
+	"$fb" verbs serve -p $victim_port 2>"$LAB_OUT/victim.err" &
+	victim=$!
+	"$fb" verbs serve -p $doomed_port 2>"$LAB_OUT/doomed.err" &
+	doomed=$!
+	# shellcheck disable=SC2064 # the ids are those of now
+	trap "kill $main $victim 2>/dev/null; wait $main; echo \$? >$LAB_OUT/serve.rc; exit 0" TERM
+	while ((SECONDS < deadline)); do
+		if [[ -n $doomed ]] && grep -q ' came' "$LAB_OUT/doomed.err"; then
+			sleep 2
+			kill -KILL "$doomed"
+			doomed=''
+		fi
+		sleep 0.2
+	done
+}
+
+# ---- guest 2 ---------------------------------------------------------------------------------------------------------
+run_case() { # NAME COMMAND...: status, messages and seconds of one case
+	local name=$1 began=$SECONDS status=0
+	shift
+	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
+	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
+}
+
+client() {
+	local i host quick=(-e --interval 10ms -w 5 --bg-size 8K --bg-depth 8)
+	for host in $a_host $b_host; do # the other guests may boot later
+		for ((i = 0; i < 100; i++)); do
+			if (exec 3<>"/dev/tcp/$host/$victim_port") 2>/dev/null; then break; fi
+			sleep 0.2
+		done
+	done
+	run_case load "$fb" verbs load "${quick[@]}" -D 4s -o "$LAB_OUT/load.json" $a_host
+	run_case paced "$fb" verbs load "${quick[@]}" -D 1s --op send,read --bg-op send --bg-direction both \
+		--bg-rate 16Mb/s -o "$LAB_OUT/paced.json" $a_host
+	run_case class "$fb" verbs load "${quick[@]}" -D 1s --op read --bg-op read --bg-direction in --bg-rate 16Mb/s \
+		--traffic-class 104 --bg-traffic-class 8 -o "$LAB_OUT/class.json" $a_host
+	run_case incast "$fb" verbs incast -e --senders $a_host,$b_host --victim $a_host:$victim_port --ramp \
+		-s 8K -t 8 -D 2s --interval 20ms -o "$LAB_OUT/incast.json"
+	run_case incast-rate "$fb" verbs incast --senders $a_host,$b_host -s 8K -t 8 -D 1s --rate 8Mb/s \
+		-o "$LAB_OUT/incast-rate.json"
+	run_case no-sender "$fb" verbs incast --victim $a_host
+	run_case twice "$fb" verbs incast --senders $a_host,$b_host,$a_host
+	run_case absent "$fb" verbs incast --senders $a_host,$b_host:18999 --connect-timeout 3s
+	run_case atomic "$fb" verbs load --op fetch-add -s 8 $a_host
+	run_case sender-killed "$fb" verbs incast --senders $a_host,$b_host:$doomed_port -s 8K -t 8 -D 20s \
+		-o "$LAB_OUT/sender-killed.json"
+	run_case again "$fb" verbs load "${quick[@]}" -n 20 -o "$LAB_OUT/again.json" $a_host
+}
+
+case ${1:-} in
+--server)
+	server
+	exit
+	;;
+--client)
+	client
+	exit
+	;;
+esac
+
+# ---- host ------------------------------------------------------------------------------------------------------------
+if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
+	echo "skip lab: $reason"
+	exit 0
+fi
+work=$(mktemp -d)
+trap '"$top/scripts/keep-documents" "$work" load-lab; rm -rf "$work"' EXIT
+status=0
+"$top/scripts/lab/lab" --guests 3 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
+	-- "$self" --server -- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
+c=$work/guest2
+bad=0
+
+verdict() { # NAME WHY: an empty WHY is fine
+	if [[ -z $2 ]]; then
+		echo "ok load-lab-$1"
+	else
+		echo "not ok load-lab-$1: $2"
+		bad=1
+	fi
+}
+
+if [[ $status != 0 ]]; then
+	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
+	exit 1
+fi
+
+said() { tr '\n' ' ' <"$c/$1.err" 2>/dev/null | cut -c1-300; }
+
+# Status, at most so many seconds, and one message with these words and a remedy.
+refused() { # NAME STATUS SECONDS WORD...
+	local name=$1 want=$2 limit=$3 got='' took=0 word
+	shift 3
+	read -r got took <"$c/$name.rc" 2>/dev/null
+	if [[ $got != "$want" ]]; then
+		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
+		return
+	fi
+	if ((took > limit)); then
+		verdict "$name" "it took $took s"
+		return
+	fi
+	for word in 'error: ' "$@"; do
+		if ! grep -qF -- "$word" "$c/$name.err"; then
+			verdict "$name" "nothing about \"$word\": $(said "$name")"
+			return
+		fi
+	done
+	verdict "$name" ''
+}
+
+measured() { # NAME FILTER: status 0 and the document has it
+	local name=$1 got=''
+	read -r got _ <"$c/$name.rc" 2>/dev/null
+	if [[ $got != 0 ]]; then
+		verdict "$name" "status ${got:-none}: $(said "$name")"
+	elif ! jq -e "$2" "$c/$name.json" >/dev/null 2>&1; then
+		verdict "$name" "the document does not hold: $2"
+	else
+		verdict "$name" ''
+	fi
+}
+
+common='.run.outcome == "complete" and ([.results[] | .where == "lab" and (.n > 0 or (.value_reason | contains("too small"))) and .validity.state != "invalid"] | all)'
+probes='[.results[] | select(.metric == "latency")]'
+measured load "$common and ($probes | length == 2 and all(.load == \"open\" and .hist.n == .n)
+	and (map(.params.background) == [\"idle\", \"on\"]) and (.[1].value > .[0].value)
+	and (.[1].facts.background.achieved_out > 100000) and (.[0].facts | has(\"background\") | not))
+	and ([.results[] | select(.metric == \"p50_ratio\")] | length == 1 and .[0].value > 1)
+	and ([.results[].metric] | index(\"p99_ratio\") != null)"
+# Never above what was asked for; where a busy machine stays below, the result says so.
+paced='.value > 0 and .value < 1.1 * 2000000 and (.value > 0.94 * 2000000 or .validity.state == "suspect")'
+measured paced "$common and ($probes | length == 4) and ([.results[] | select(.metric == \"background_in\" or .metric == \"background_out\")]
+	| length == 4 and all($paced))"
+measured class "$common and ($probes | length == 2 and all(.params.traffic_class == 104) and (.[1].params.bg_traffic_class == 8)
+	and (.[1].facts.background | has(\"achieved_in\") and (has(\"achieved_out\") | not)))"
+sums='[.results[] | select(.metric == "goodput")]'
+measured incast "$common and ([$probes[].params.senders] == [0, 1, 2]) and ($sums | map(.params.senders) == [1, 2]
+	and (.[1].per_rank | length == 2 and all(.value > 0)) and all(.value > 100000 and .n == 20 and (.ci.lo <= .value))
+	and all(.facts.classes | has(\"receiver\") and has(\"sender1\") and has(\"sender2\") and has(\"victim\"))
+	and all(.facts.classes.receiver.pause == \"not available\") and all(.counters.after | has(\"sender2\")))
+	and ([.results[] | select(.metric == \"fairness\") | .value] | length == 2 and .[0] == 1 and .[1] > 0.5 and .[1] <= 1)
+	and (.peers | length == 3) and (.system.hosts | length == 3)
+	and ([.results[] | select(.metric == \"victim_p50_ratio\" and .params.senders == 2) | .value] | .[0] > 0)"
+measured incast-rate "$common and ($sums | length == 1 and (.[0] | .value > 0 and .value < 1.1 * 2000000)) and ($probes | length == 0)"
+refused no-sender 2 5 '--senders' 'remedy: '
+refused twice 2 5 'named twice'
+refused absent 3 20 18999 'remedy: '
+refused atomic 2 5 'a send, a write or a read'
+refused sender-killed 3 30 'guest1'
+measured again '.run.outcome == "complete"'
+
+why=''
+for i in 0 1; do
+	if [[ $(cat "$work/guest$i/serve.rc" 2>/dev/null) != 0 ]]; then why="server $i ended with $(cat "$work/guest$i/serve.rc" 2>/dev/null)"; fi
+done
+verdict server-ends "$why"
+exit $bad
