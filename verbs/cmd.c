@@ -32,17 +32,23 @@ struct client_options {
 
 static const char *const notes[VERBS_NUM_BENCHES] = {
 	[VERBS_LATENCY] =
-		"Definitions: send and write are half of the round trip, read is the full one; one message is "
-		"in\nflight (idle, closed loop). Write latency polls the last byte of the payload: valid only "
-		"where\nthe NIC places data in order. The thread and its buffers live on the NIC's NUMA "
-		"node.\n\n"
+		"Definitions: send and write are half of the round trip, read and the atomics are the full one; "
+		"one\nmessage is in flight (idle, closed loop). Write latency polls the last byte of the payload: "
+		"valid\nonly where the NIC places data in order; write-imm waits for a completion, and is valid "
+		"everywhere.\nOver uc and ud a message without an answer is given up after 250 ms (500 ms on "
+		"Soft-RoCE), counted as\nlost, and no sample. Not in the standard, and refused: read and atomics over "
+		"uc, all but sends over\nud, datagrams above the path MTU. dc and srd are left out: each is one "
+		"vendor's own.\nThe thread and its buffers live on the NIC's NUMA node.\n\n"
 		"Examples:\n"
 		"  server:  fabricbench verbs serve\n"
 		"  client:  fabricbench verbs latency --op send,write,read -s 2:64K SERVER\n"
+		"  atomics: fabricbench verbs latency --op fetch-add,cmp-swap -e SERVER\n"
 		"  alone:   fabricbench verbs latency --loopback",
 	[VERBS_BANDWIDTH] =
 		"Bandwidth is message bytes, without headers, from the first post to the last completion; its "
-		"bound\nis the line rate times the share of payload in the packets (real NICs only).\n\n"
+		"bound\nis the line rate times the share of payload in the packets (real NICs only). Over uc and ud "
+		"it is\ngoodput: what the receiver counted, losses told (a plain write over uc leaves nothing to "
+		"count).\nAtomics have a message rate alone, and their final value is verified.\n\n"
 		"Examples:\n"
 		"  server:  fabricbench verbs serve\n"
 		"  client:  fabricbench verbs bandwidth --op write -s 64K,1M -q 4 SERVER\n"
@@ -60,8 +66,8 @@ static const char *const notes[VERBS_NUM_BENCHES] = {
 		"  half a link:   fabricbench verbs load --bg-rate 50Gb/s --bg-direction both SERVER",
 };
 static const char *const summaries[VERBS_NUM_BENCHES] = {
-	[VERBS_LATENCY] = "Latency of RDMA send, write and read between this host and a server.",
-	[VERBS_BANDWIDTH] = "Bandwidth and message rate of RDMA write, read and send.",
+	[VERBS_LATENCY] = "Latency of RDMA sends, writes, reads and atomics between this host and a server.",
+	[VERBS_BANDWIDTH] = "Bandwidth and message rate of RDMA writes, reads, sends and atomics.",
 	[VERBS_LOAD] = "Tail latency of a probe flow, idle and beside a background flow.",
 };
 static const char *const commands[VERBS_NUM_BENCHES] = {
@@ -265,11 +271,11 @@ static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 						  .run = verbs_serve_main,
 						  .spec = verbs_serve_spec},
 	{.name = "latency",
-		.summary = "latency of RDMA send, write and read",
+		.summary = "latency of RDMA sends, writes, reads and atomics",
 		.run = latency_main,
 		.spec = latency_spec},
 	{.name = "bandwidth",
-		.summary = "bandwidth and message rate of RDMA write, read and send",
+		.summary = "bandwidth and message rate of RDMA writes, reads, sends and atomics",
 		.run = bandwidth_main,
 		.spec = bandwidth_spec},
 	{.name = "load",
