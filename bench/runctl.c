@@ -267,6 +267,10 @@ static int order(
 	return runctl_send(run, &o, sizeof(o), e);
 }
 
+/* Whoever has failed itself gives the others this long to say why; a peer behind a lost link, or one
+ * that still waits for what will never come, must not hold the cause back. */
+#define GRACE_NS 5000000000ull
+
 /* The ranks' answers to a batch. With one rank there is nobody to ask. */
 static int collect(struct fb_run *run, uint32_t len, struct fb_oob_part *one,
 	struct fb_oob_part **parts, struct fb_err *e)
@@ -277,8 +281,15 @@ static int collect(struct fb_run *run, uint32_t len, struct fb_oob_part *one,
 		*parts = one;
 		return 0;
 	}
-	int rc = fb_oob_gather(run->oob, run->buf, len, parts, runctl_patience(run), e);
+	uint64_t until = runctl_patience(run);
+	if (run->local.code != 0 && until > fb_deadline_in(GRACE_NS))
+		until = fb_deadline_in(GRACE_NS);
+	int rc = fb_oob_gather(run->oob, run->buf, len, parts, until, e);
 	run->broken = run->broken || rc < 0;
+	if (rc < 0 && rc != -EINTR && run->local.code != 0) {
+		*e = run->local;
+		rc = e->code;
+	}
 	return rc;
 }
 

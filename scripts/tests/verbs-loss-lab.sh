@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What loss and a lost link do to a measurement, in one boot of the lab. The sender's netem drops 0, 0.1, 1 and 5 % of
+# its packets: goodput falls, the classes of counters rise and the validity says so, and nothing hangs. The sender's
+# own link and then the server's are set down in the middle of a test: both are reported in time with their cause, and
+# the server serves on. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
+# The same file is what runs in the guests: --server in guest 0, --client in guest 1.
+
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+self=$here/$(basename "$0")
+top=$(cd "$here/../.." && pwd)
+fb=${FABRICBENCH:-$top/build/fabricbench}
+port=18515
+losses=(0 0.1 1 5)
+
+# ---- guest 0 ---------------------------------------------------------------------------------------------------------
+server() {
+	local serve deadline=$((SECONDS + 500)) down=''
+	"$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err" &
+	serve=$!
+	# shellcheck disable=SC2064 # the ids are those of now
+	trap "kill $serve; wait $serve; echo \$? >$LAB_OUT/serve.rc; exit 0" TERM
+	while ((SECONDS < deadline)); do
+		# The last session but one is the one whose server loses its link.
+		if [[ -z $down ]] && (($(grep -c ' came' "$LAB_OUT/serve.err") == ${#losses[@]} + 4)); then
+			down=1
+			sleep 3
+			ip link set eth0 down
+			sleep 12
+			ip link set eth0 up
+		fi
+		sleep 0.2
+	done
+}
+
+# ---- guest 1 ---------------------------------------------------------------------------------------------------------
+run_case() { # NAME COMMAND...: status, messages and seconds of one case
+	local name=$1 began=$SECONDS status=0
+	shift
+	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
+	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
+}
+
+bandwidth() { # NAME OPTION...
+	local name=$1
+	shift
+	run_case "$name" "$fb" verbs bandwidth --op send -s 64K -t 8 --qp-timeout 16 --retry 6 --quiet -o "$LAB_OUT/$name.json" "$@" "$LAB_PEER"
+}
+
+client() {
+	local i pid loss
+	modprobe sch_netem
+	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
+		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
+		sleep 0.2
+	done
+	bandwidth before -n 50
+	for loss in "${losses[@]}"; do
+		tc qdisc replace dev eth0 root netem loss "$loss%"
+		bandwidth "loss-$loss" -D 4s
+	done
+	tc qdisc del dev eth0 root
+	# Our own link goes down in the middle.
+	(
+		sleep 4
+		ip link set eth0 down
+	) &
+	pid=$!
+	bandwidth own-down -D 30s
+	wait $pid
+	ip link set eth0 up
+	sleep 2
+	bandwidth after-own-down -n 50
+	# The server's goes down, 3 s after this session came.
+	bandwidth peer-down -D 30s
+	for ((i = 0; i < 60; i++)); do
+		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
+		sleep 0.5
+	done
+	bandwidth after-peer-down -n 50
+}
+
+case ${1:-} in
+--server)
+	server
+	exit
+	;;
+--client)
+	client
+	exit
+	;;
+esac
+
+# ---- host ------------------------------------------------------------------------------------------------------------
+if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
+	echo "skip lab: $reason"
+	exit 0
+fi
+work=$(mktemp -d)
+trap '"$top/scripts/keep-documents" "$work" verbs-loss-lab; rm -rf "$work"' EXIT
+status=0
+"$top/scripts/lab/lab" --guests 2 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
+	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
+a=$work/guest0 b=$work/guest1
+bad=0
+[[ -z ${KEEP:-} ]] || cp -r "$work" "$KEEP"
+
+verdict() { # NAME WHY: an empty WHY is fine
+	if [[ -z $2 ]]; then
+		echo "ok verbs-loss-lab-$1"
+	else
+		echo "not ok verbs-loss-lab-$1: $2"
+		bad=1
+	fi
+}
+
+if [[ $status != 0 ]]; then
+	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
+	exit 1
+fi
+
+said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-400; }
+
+measured() { # NAME FILTER
+	local name=$1 got=''
+	read -r got _ <"$b/$name.rc" 2>/dev/null
+	if [[ $got != 0 ]]; then
+		verdict "$name" "status ${got:-none}: $(said "$name")"
+	elif ! jq -e ".run.outcome == \"complete\" and (.results[] | select(.metric == \"bandwidth\") | .value > 0 and $2)" "$b/$name.json" >/dev/null 2>&1; then
+		verdict "$name" "the document does not hold: $2: $(jq -c '.results[0] | [.value, .counters.classes, .validity]' "$b/$name.json" 2>&1 | cut -c1-400)"
+	else
+		verdict "$name" ''
+	fi
+}
+
+# Unknown is null and never 0: Soft-RoCE counts neither ECN nor CNP nor ICRC errors.
+unknown='([.counters.classes | .ecn, .cnp_sent, .cnp_handled, .icrc] | all(. == null)) and (.counters.classes_note | startswith("not available"))'
+quiet='.counters.classes.loss_seen == 0 and .counters.classes.nak == 0 and .counters.classes.retry_exhausted == 0'
+counted='.counters.classes.loss_seen > 0 and .counters.classes.nak > 0 and .counters.classes.retry_exhausted == 0
+	and .validity.state == "suspect" and ([.validity.reasons[] | select(test("counted during the point"))] | length > 0)'
+measured before "$quiet and $unknown"
+measured loss-0 "$quiet and $unknown"
+for loss in 0.1 1 5; do measured "loss-$loss" "$counted and $unknown"; done
+
+goodput() { jq '[.results[] | select(.metric == "bandwidth") | .value][0]' "$b/loss-$1.json" 2>/dev/null || echo 0; }
+seen() { jq '[.results[] | select(.metric == "bandwidth") | .counters.classes.loss_seen][0] // 0' "$b/loss-$1.json" 2>/dev/null || echo 0; }
+figures=''
+for loss in "${losses[@]}"; do figures+="$loss %: $(goodput "$loss" | cut -d. -f1) B/s, $(seen "$loss") gaps; "; done
+# Fewer losses than the noise of the machine cannot be told from none: 0.1 % is held against 1 %, and 1 against 5.
+why=''
+if ! jq -ne --argjson a "$(goodput 0)" --argjson b "$(goodput 0.1)" --argjson c "$(goodput 1)" --argjson d "$(goodput 5)" \
+	'$a > $c * 1.2 and $b > $c and $c > $d * 1.2' >/dev/null; then
+	why="$figures"
+fi
+echo "# $figures" >&2
+verdict goodput-falls "$why"
+
+lost() { # NAME SECONDS: status 3 within so many seconds, and a cause
+	local name=$1 limit=$2 got='' took=0 why=''
+	read -r got took <"$b/$name.rc" 2>/dev/null
+	if [[ $got != 3 ]]; then
+		why="status ${got:-none}: $(said "$name")"
+	elif ((took > limit)); then
+		why="it took $took s: $(said "$name")"
+	elif [[ $(grep -c 'error: ' "$b/$name.err") != 1 ]] || ! grep -q 'remedy: ' "$b/$name.err"; then
+		why="not one message with a remedy: $(said "$name")"
+	elif ! jq -e '(.errors | length >= 1) and .run.outcome != "complete"' "$b/$name.json" >/dev/null 2>&1; then
+		why='the document holds no error'
+	fi
+	echo "# $name: $took s: $(said "$name")" >&2
+	verdict "$name" "$why"
+}
+lost own-down 20
+measured after-own-down 'true'
+lost peer-down 25
+measured after-peer-down 'true'
+why=''
+if [[ $(cat "$a/serve.rc" 2>/dev/null) != 0 ]]; then why="the server ended with $(cat "$a/serve.rc" 2>/dev/null)"; fi
+verdict server-ends "$why"
+exit $bad
