@@ -410,8 +410,7 @@ static const struct fb_opt_spec null_spec = {
 		 "repeated exactly.",
 	.sets = {{.title = "Samples", .opts = null_opts},
 		{.title = "Run control", .opts = fb_runctl_opts},
-		{.title = "Ranks", .opts = fb_oob_opts},
-		{.title = "Gates", .opts = fb_gate_opts},
+		{.title = "Ranks", .opts = fb_oob_opts}, {.title = "Gates", .opts = fb_gate_opts},
 		{.title = "Output", .opts = fb_output_opts}},
 };
 

@@ -39,6 +39,9 @@ struct known_cfg {
 	double bound;
 	uint64_t max_batch;
 	bool noisy;
+	bool arrives;  /* the last rank takes half of what is sent, in twice the time */
+	bool timeless; /* it cannot tell the time */
+	bool both;     /* every rank takes */
 };
 struct known {
 	const struct known_cfg *cfg;
@@ -49,6 +52,7 @@ struct known {
 };
 
 static _Atomic int teardowns;
+static _Atomic uint64_t counted; /* iterations that were no warm-up, at rank 0 */
 
 static bool troubled(const struct known *k, enum trouble t)
 {
@@ -133,7 +137,22 @@ static int known_measure(
 	}
 	s->n = iters;
 	k->count += (int64_t)iters;
+	if (k->cfg->arrives && (k->rank == 1 || k->cfg->both)) {
+		s->received = (double)iters / 2;
+		s->received_ns = k->cfg->timeless ? 0 : iters * 2000;
+	}
+	if (k->rank == 0 && fb_run_counting(k->run))
+		counted += iters;
 	return 0;
+}
+
+static void known_extend(
+	void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result)
+{
+	const struct known *k = st;
+	assert_int_equal(k->rank, 0);
+	if (p->index == 2 && m->kind == FB_METRIC_RATE)
+		fb_json_set_str(result, "own", "key");
 }
 
 static int known_check(void *st, const struct fb_point *p, struct fb_validity *v, struct fb_err *e)
@@ -171,7 +190,8 @@ static const struct fb_bench known_bench = {.abi = FB_BENCH_ABI,
 	.measure = known_measure,
 	.check = known_check,
 	.counters = known_counters,
-	.teardown = known_teardown};
+	.teardown = known_teardown,
+	.extend = known_extend};
 
 /* ---- driving it ------------------------------------------------------------------------------ */
 
@@ -306,6 +326,82 @@ static void test_slowest_rank(void **state)
 				 json_object_get(fb_doc_json(d->doc), "system"), "hosts")),
 		1);
 	assert_int_equal(teardowns, 3);
+	drive_free(d);
+}
+
+/* The rate is what arrived, in the time it took there. */
+static void test_arrivals(void **state)
+{
+	(void)state;
+	struct drive *d = drive_new(NONE, 0);
+	d->b.combine = FB_COMBINE_OWNER;
+	d->cfg.arrives = true;
+	counted = 0;
+	assert_int_equal(drive(d, 2), 0);
+	assert_valid(d);
+	json_t *bw = result(d, "known/0", "bandwidth");
+	/* Half of 100 bytes every 2000 ns; the latency is the sender's. */
+	assert_true(fabs(fb_json_num(bw, "value", 0) - 0.25e8) < 1);
+	assert_string_equal(fb_json_str(bw, "measured_at", ""), "receiver");
+	assert_true(fabs(fb_json_num(result(d, "known/0", "latency"), "value", 0) - 1000) <= 4);
+	/* Three points of 50; the warm-up's 10 are not counted. */
+	assert_int_equal(counted, 150);
+	/* The benchmark's own key, where it put it. */
+	assert_string_equal(fb_json_str(result(d, "known/2", "bandwidth"), "own", ""), "key");
+	assert_null(json_object_get(result(d, "known/2", "latency"), "own"));
+	drive_free(d);
+
+	/* Without a time of its own: over the sender's. */
+	d = drive_new(NONE, 0);
+	d->b.combine = FB_COMBINE_OWNER;
+	d->cfg.arrives = d->cfg.timeless = true;
+	assert_int_equal(drive(d, 2), 0);
+	bw = result(d, "known/0", "bandwidth");
+	assert_true(fabs(fb_json_num(bw, "value", 0) - 0.5e8) < 1);
+	drive_free(d);
+
+	/* Both directions: all that arrived, or, when one end cannot tell, what was sent. */
+	d = drive_new(NONE, 0);
+	d->b.combine = FB_COMBINE_SUM_RATE;
+	d->cfg.arrives = d->cfg.both = true;
+	assert_int_equal(drive(d, 2), 0);
+	bw = result(d, "known/0", "bandwidth");
+	assert_true(fabs(fb_json_num(bw, "value", 0) - 0.5e8) < 1);
+	drive_free(d);
+	d = drive_new(NONE, 0);
+	d->b.combine = FB_COMBINE_SUM_RATE;
+	d->cfg.arrives = true;
+	assert_int_equal(drive(d, 2), 0);
+	bw = result(d, "known/0", "bandwidth");
+	assert_true(fabs(fb_json_num(bw, "value", 0) - 1.5e8) < 1);
+	assert_null(json_object_get(bw, "measured_at"));
+	drive_free(d);
+}
+
+/* Each percentile that the sample supports has its interval, and no other has one. */
+static void test_percentile_intervals(void **state)
+{
+	(void)state;
+	struct drive *d = drive_new(NONE, 0);
+	d->cfg.noisy = true;
+	d->rc.iters = 2000;
+	assert_int_equal(drive(d, 1), 0);
+	const json_t *stats = json_object_get(result(d, "known/0", "latency"), "stats");
+	const json_t *all = json_object_get(stats, "ci");
+	static const char *const have[] = {"p50", "p90", "p99"};
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *ci = json_object_get(all, have[i]);
+		assert_non_null(ci);
+		assert_true(fb_json_int(ci, "lo", 0) < fb_json_int(ci, "hi", 0));
+		assert_true(fb_json_int(ci, "lo", 0) <= fb_json_int(stats, have[i], -1));
+		assert_true(fb_json_int(ci, "hi", 0) >= fb_json_int(stats, have[i], -1));
+	}
+	assert_null(json_object_get(all, "p99_9")); /* needs 10,000 */
+	assert_null(json_object_get(stats, "p99_9"));
+	/* The median's is the result's own. */
+	const json_t *own = json_object_get(result(d, "known/0", "latency"), "ci");
+	assert_int_equal(
+		fb_json_int(own, "lo", 0), fb_json_int(json_object_get(all, "p50"), "lo", -1));
 	drive_free(d);
 }
 
@@ -498,6 +594,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_slowest_rank),
+		cmocka_unit_test(test_arrivals),
+		cmocka_unit_test(test_percentile_intervals),
 		cmocka_unit_test(test_sum_and_owner),
 		cmocka_unit_test(test_adaptive_stop),
 		cmocka_unit_test(test_duration_and_batch_limit),

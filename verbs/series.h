@@ -35,8 +35,8 @@ void verbs_series_add(struct verbs_series *s, uint64_t t, uint64_t bytes);
 void verbs_series_end_batch(struct verbs_series *s, uint64_t ns);
 
 /**
- * Bytes of two flows at once (rails, directions), entry by entry, as far as both were under way. The
- * sum's windows are its entries, and its worst window is one of them.
+ * Bytes of two flows at once (rails, directions), entry by entry, as far as both were under way.
+ * The sum's windows are its entries, and its worst window is one of them.
  */
 void verbs_series_sum(struct verbs_series *into, const struct verbs_series *from);
 
