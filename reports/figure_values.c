@@ -16,8 +16,16 @@ static bool is_rdma(const struct rep_figure *f)
 	return strcmp(f->section, "RDMA") == 0;
 }
 
+/* One figure over another: no unit, and nothing to scale. */
+static bool is_ratio(const struct rep_figure *f)
+{
+	return strcmp(f->unit, "x") == 0;
+}
+
 double rep_scale(const struct rep_figure *f)
 {
+	if (is_ratio(f))
+		return 1;
 	if (strcmp(f->unit, "ns") == 0)
 		return 1e-3;
 	if (strcmp(f->unit, "bytes/s") == 0)
@@ -31,7 +39,7 @@ const char *rep_unit(const struct rep_figure *f)
 		return "us";
 	if (strcmp(f->unit, "bytes/s") == 0)
 		return is_rdma(f) ? "Gb/s" : "GB/s";
-	return "million/s";
+	return is_ratio(f) ? "x" : "million/s";
 }
 
 const char *rep_axis(const struct rep_figure *f)
@@ -42,6 +50,8 @@ const char *rep_axis(const struct rep_figure *f)
 		return "Goodput [Gb/s]";
 	if (strcmp(f->unit, "bytes/s") == 0)
 		return strcmp(f->metric, "busbw") == 0 ? "Bus bandwidth [GB/s]" : "Rate [GB/s]";
+	if (is_ratio(f))
+		return "Ratio [x]";
 	return strstr(f->metric, "message") ? "Messages [million/s]" : "Rate [million/s]";
 }
 

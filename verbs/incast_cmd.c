@@ -387,12 +387,10 @@ static int run(
 
 	x->peer = calloc(n, sizeof *x->peer);
 	x->hist = o->victim ? malloc(sizeof *x->hist) : NULL;
-	if (!x->peer || (o->victim && !x->hist))
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %u sessions", n);
-	if (rc) {
+	if (!x->peer || (o->victim && !x->hist)) {
 		free(x->peer);
 		free(x->hist);
-		return rc;
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %u sessions", n);
 	}
 	x->nsenders = (unsigned)o->senders.n;
 	x->victim = o->victim != NULL;
@@ -400,8 +398,10 @@ static int run(
 	x->lead_ns = x->tail_ns = EDGE_NS;
 	x->slots = (unsigned)o->slots;
 	x->slot_ns = o->duration_ns / x->slots;
-	for (unsigned i = 0; i < n; i++)
-		x->peer[i].name = i < x->nsenders ? o->senders.v[i] : o->victim;
+	for (unsigned i = 0; i < x->nsenders; i++)
+		x->peer[i].name = o->senders.v[i];
+	if (x->victim)
+		x->peer[x->nsenders].name = o->victim;
 	for (unsigned i = 0; rc == 0 && i < n; i++)
 		rc = open_peer(o, x, i, deadline, e);
 	x->where = fb_where(x->job.hardware ? "hardware" : "cpu");

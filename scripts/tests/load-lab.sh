@@ -158,7 +158,7 @@ measured paced "$common and ($probes | length == 4) and ([.results[] | select(.m
 measured class "$common and ($probes | length == 2 and all(.params.traffic_class == 104) and (.[1].params.bg_traffic_class == 8)
 	and (.[1].facts.background | has(\"achieved_in\") and (has(\"achieved_out\") | not)))"
 sums='[.results[] | select(.metric == "goodput")]'
-measured incast "$common and ([$probes[].params.senders] == [0, 1, 2]) and ($sums | map(.params.senders) == [1, 2]
+measured incast "$common and ([${probes}[].params.senders] == [0, 1, 2]) and ($sums | map(.params.senders) == [1, 2]
 	and (.[1].per_rank | length == 2 and all(.value > 0)) and all(.value > 100000 and .n == 20 and (.ci.lo <= .value))
 	and all(.facts.classes | has(\"receiver\") and has(\"sender1\") and has(\"sender2\") and has(\"victim\"))
 	and all(.facts.classes.receiver.pause == \"not available\") and all(.counters.after | has(\"sender2\")))
