@@ -16,6 +16,7 @@
 #include "verbs/benches.h"
 #include "verbs/series.h"
 #include "verbs/state.h"
+#include "verbs/xrc.h"
 
 struct bw_rail {
 	struct verbs_bw b;
@@ -48,6 +49,8 @@ static void set_credit(struct verbs_rail *r, struct verbs_bw_qp *bq, unsigned q)
 		.opcode = IBV_WR_RDMA_WRITE,
 		.send_flags = IBV_SEND_SIGNALED};
 	bq->credit_wr.wr.rdma.rkey = r->remote.credit_rkey;
+	if (r->xrc)
+		bq->credit_wr.qp_type.xrc.remote_srqn = r->xrc->remote_srqn[q];
 	bq->credit_wr.wr.rdma.remote_addr = r->remote.credit_addr + q * sizeof(uint64_t);
 }
 
@@ -73,6 +76,7 @@ static int open_rail(struct verbs_state *s, struct bw_rail *br, unsigned i, stru
 	for (unsigned q = 0; q < r->nqp; q++) {
 		struct verbs_bw_qp *bq = &b->qp[q];
 		bq->qp = r->qp[q];
+		bq->srq = r->xrc ? r->xrc->srq[q] : NULL;
 		bq->chain = br->chains + (size_t)q * b->post_list;
 		bq->rsge = (struct ibv_sge){.addr = (uintptr_t)r->buf + verbs_recv_off(r, q),
 			.length = (uint32_t)r->span,
@@ -113,7 +117,11 @@ static verbs_bw_loop choose(const struct verbs_state *s, enum verbs_op op)
 	const struct verbs_params *p = &s->job->p;
 	bool tx = s->rank == 0 || p->bidirectional, rx = s->rank != 0 || p->bidirectional;
 	bool receives = verbs_ops[op].takes_receive;
+	bool shared = receives && verbs_transports[p->transport].shared;
 
+	if (shared)
+		return tx && p->rate ? verbs_bw_choose_shared_paced(rx)
+				     : verbs_bw_choose_shared(p->events, tx, rx);
 	if (tx && p->rate && counted(s, op))
 		return verbs_bw_choose_lossy_paced(rx);
 	if (tx && p->rate)

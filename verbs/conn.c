@@ -17,6 +17,7 @@
 #include "bench/core/units.h"
 #include "verbs/cm.h"
 #include "verbs/place.h"
+#include "verbs/xrc.h"
 
 /* ---- pattern --------------------------------------------------------------------------------- */
 
@@ -148,6 +149,11 @@ static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params 
 			.max_recv_sge = 1}};
 	struct ibv_qp *qp = NULL;
 
+	if (r->xrc) { /* it only sends */
+		a.recv_cq = NULL;
+		a.cap.max_recv_wr = a.cap.max_recv_sge = 0;
+	}
+
 	/* Inline data is read by the CPU. */
 	if (!verbs_mem_on_host(&r->mem)) {
 		r->inline_cap = 0;
@@ -211,7 +217,8 @@ static int post_receives(struct verbs_rail *r, const struct verbs_params *p, str
 			.lkey = r->mr->lkey};
 		struct ibv_recv_wr wr = {.wr_id = q, .sg_list = &sge, .num_sge = 1}, *bad;
 		for (int i = 0; i < p->rx_depth; i++) {
-			int err = ibv_post_recv(r->qp[q], &wr, &bad);
+			int err = r->xrc ? ibv_post_srq_recv(r->xrc->srq[q], &wr, &bad)
+					 : ibv_post_recv(r->qp[q], &wr, &bad);
 			if (err)
 				return fb_fail(e, FB_EXIT_UNMEASURED, err,
 					"cannot post receive %d of %d on %s: %s", i + 1,
@@ -256,6 +263,7 @@ int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct ve
 		goto close;
 	}
 	if ((rc = register_memory(r, p, e)) != 0 || (rc = create_cqs(r, p, e)) != 0 ||
+		(verbs_transports[p->transport].shared && (rc = verbs_xrc_open(r, p, e)) != 0) ||
 		(rc = create_qps(r, p, e)) != 0 || (rc = post_receives(r, p, e)) != 0 ||
 		(p->rdma_cm && (rc = verbs_cm_open(r, p, e)) != 0))
 		goto close;
@@ -289,6 +297,7 @@ void verbs_rail_close(struct verbs_rail *r)
 	for (unsigned q = 0; r->qp && q < r->nqp; q++)
 		if (r->qp[q])
 			ibv_destroy_qp(r->qp[q]);
+	verbs_xrc_close(r->xrc);
 	if (r->ah)
 		ibv_destroy_ah(r->ah);
 	if (r->rx_cq)
@@ -331,6 +340,8 @@ void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, str
 		.sg_list = sge, .num_sge = size ? 1 : 0, .opcode = o->opcode};
 	if (o->immediate)
 		wr->imm_data = verbs_imm(q);
+	if (r->xrc)
+		wr->qp_type.xrc.remote_srqn = r->xrc->remote_srqn[q];
 	if (verbs_transports[r->transport].datagram) {
 		wr->wr.ud.ah = r->ah;
 		wr->wr.ud.remote_qpn = r->remote_qpn[q];
@@ -355,9 +366,13 @@ static json_t *describe(const struct verbs_rail *rails, unsigned n)
 
 	for (unsigned i = 0; all && i < n; i++) {
 		json_t *j = verbs_end_to_json(&rails[i].local), *qps = json_array();
-		for (unsigned q = 0; q < rails[i].nqp; q++)
-			json_array_append_new(qps, json_pack("[i,i]", (int)rails[i].qp[q]->qp_num,
-							   (int)rails[i].psn[q]));
+		for (unsigned q = 0; q < rails[i].nqp; q++) {
+			json_t *one = json_pack("[i,i]", (int)rails[i].qp[q]->qp_num,
+				(int)rails[i].psn[q]);
+			if (rails[i].xrc)
+				verbs_xrc_describe(rails[i].xrc, q, one);
+			json_array_append_new(qps, one);
+		}
 		json_object_set_new(j, "qps", qps);
 		if (rails[i].cm)
 			fb_json_set_int(j, "cm_port", verbs_cm_port(rails[i].cm));
@@ -380,10 +395,13 @@ static int read_qps(struct verbs_rail *r, const json_t *j, struct fb_err *e)
 		const json_t *one = json_array_get(qps, q);
 		json_int_t qpn = json_integer_value(json_array_get(one, 0));
 		json_int_t psn = json_integer_value(json_array_get(one, 1));
-		if (json_array_size(one) != 2 || qpn < 0 || qpn > 0xffffff || psn < 0 ||
+		if (json_array_size(one) != (r->xrc ? 4 : 2) || qpn < 0 || qpn > 0xffffff || psn < 0 ||
 			psn > 0xffffff)
 			return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
 				"the peer's queue pair %u has no valid number", q);
+		if (r->xrc && (qpn = verbs_xrc_read(r->xrc, q, one)) < 0)
+			return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+				"the peer's queue pair %u has no valid XRC numbers", q);
 		r->remote_qpn[q] = (uint32_t)qpn;
 		r->remote_psn[q] = (uint32_t)psn;
 	}
@@ -405,8 +423,11 @@ static int connect_qp(struct verbs_rail *r, unsigned q, const struct verbs_param
 		.max_dest_rd_atomic = (uint8_t)r->local.max_rd_atomic,
 		.min_rnr_timer = 12, /* 0.64 ms; smaller ones cause RNR storms on rxe */
 		.ah_attr = *ah};
-	int err = ibv_modify_qp(r->qp[q], &a, t->rtr_mask);
+	int err = r->xrc ? verbs_xrc_connect(r, q, a, e) : 0;
 
+	if (err)
+		return err;
+	err = ibv_modify_qp(r->qp[q], &a, t->rtr_mask);
 	if (err) {
 		fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: QP to RTR, towards %s on %s: %s",
 			r->dev->name, r->remote.device, r->remote.host, strerror(err));

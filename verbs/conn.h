@@ -52,6 +52,7 @@ struct verbs_rail {
 	size_t span;              /**< bytes of one QP's send or receive area */
 	size_t grh; /**< bytes before the payload of a receive: VERBS_GRH for datagrams, else 0 */
 	enum verbs_transport transport;
+	struct verbs_xrc *xrc; /**< shared receive queues only: what receives */
 	struct ibv_ah *ah; /**< datagrams only: the way to the peer */
 	int mem_node;      /**< NUMA node of the memory; -1: where the system put it */
 	struct verbs_end local, remote;

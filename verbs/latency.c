@@ -11,6 +11,7 @@
 
 #include "verbs/pace.h"
 #include "verbs/state.h"
+#include "verbs/xrc.h"
 
 /**
  * Messages before each batch that nobody counts: between batches the threads sleep on the control
@@ -43,6 +44,7 @@ static void set_requests(
 
 	memset(l, 0, sizeof *l);
 	l->qp = r->qp[0];
+	l->srq = r->xrc ? r->xrc->srq[0] : NULL;
 	l->tx = (struct verbs_cq){.cq = r->tx_cq, .ch = r->tx_ch};
 	l->rx = (struct verbs_cq){.cq = r->rx_cq, .ch = r->rx_ch};
 	verbs_request(r, 0, op, &l->wr, &l->sge, size);
@@ -68,13 +70,14 @@ static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 	struct verbs_state *s = st;
 	struct lat_own *own = s->own;
 	enum verbs_op op = verbs_point_op(p);
+	const struct verbs_transport_info *t = &verbs_transports[s->job->p.transport];
 	unsigned first, count = verbs_point_rails(s, p, &first);
 
 	(void)e;
 	verbs_state_prepare(s, p);
-	own->loop = verbs_transports[s->job->p.transport].acked
-			    ? verbs_lat_choose(op, s->job->p.events, s->rank == 0)
-			    : verbs_lat_choose_lossy(op, s->job->p.events, s->rank == 0);
+	own->loop = (t->shared	? verbs_lat_choose_shared
+		     : t->acked ? verbs_lat_choose
+				: verbs_lat_choose_lossy)(op, s->job->p.events, s->rank == 0);
 	own->pace = s->job->p.interval_ns && s->rank == 0 ? verbs_lat_paced : verbs_lat_at_once;
 	own->many = count > 1;
 	own->asked = 0;

@@ -28,6 +28,7 @@ struct verbs_cq {
 /** What a latency loop touches. */
 struct verbs_lat {
 	struct ibv_qp *qp;
+	struct ibv_srq *srq; /**< shared receive queues: takes the receives of the QP */
 	struct verbs_cq tx, rx;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -76,6 +77,8 @@ struct verbs_lat {
 typedef int (*verbs_lat_loop)(struct verbs_lat *l, uint64_t iters, struct fb_sink *s);
 /** @return the loop, or NULL when this role has nothing to do (the target of a read) */
 verbs_lat_loop verbs_lat_choose(enum verbs_op op, bool events, bool client);
+/** The same where receives belong to shared receive queues: operations that take one. */
+verbs_lat_loop verbs_lat_choose_shared(enum verbs_op op, bool events, bool client);
 /** The same for transports that acknowledge nothing: messages are numbered in their last byte, and
  * sink->n is less than iters by those that were lost. */
 verbs_lat_loop verbs_lat_choose_lossy(enum verbs_op op, bool events, bool client);
@@ -83,6 +86,7 @@ verbs_lat_loop verbs_lat_choose_lossy(enum verbs_op op, bool events, bool client
 /** One QP in a bandwidth loop. */
 struct verbs_bw_qp {
 	struct ibv_qp *qp;
+	struct ibv_srq *srq; /**< shared receive queues: takes the receives of the QP */
 	struct ibv_send_wr *chain; /**< post_list requests, linked */
 	struct ibv_sge sge;
 	struct ibv_recv_wr rwr;
@@ -132,6 +136,9 @@ verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx);
 verbs_bw_loop verbs_bw_choose_paced(bool credits, bool swap, bool rx);
 verbs_bw_loop verbs_bw_choose_lossy_paced(bool rx);
 
+/** As verbs_bw_choose with credits and verbs_bw_choose_paced, for receives of shared receive queues. */
+verbs_bw_loop verbs_bw_choose_shared(bool events, bool tx, bool rx);
+verbs_bw_loop verbs_bw_choose_shared_paced(bool rx);
 /** Compare-and-swaps: each request compares with what the one before it has left. */
 verbs_bw_loop verbs_bw_choose_swap(bool events);
 /**

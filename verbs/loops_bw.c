@@ -147,7 +147,7 @@ static int late_credits(struct verbs_bw *b)
 }
 
 /* Consume receives, post them again, tell the peer. @return messages consumed, or -errno */
-INLINE int drain_rx(struct verbs_bw *b, bool credits)
+INLINE int drain_rx(struct verbs_bw *b, bool credits, bool shared)
 {
 	struct ibv_wc wc[POLL_MANY];
 	int n = ibv_poll_cq(b->rx.cq, POLL_MANY, wc);
@@ -160,7 +160,8 @@ INLINE int drain_rx(struct verbs_bw *b, bool credits)
 		int rc;
 		if (UNLIKELY(wc[i].status != IBV_WC_SUCCESS))
 			return verbs_wc_fail(b->wait.e, &wc[i], b->what);
-		rc = ibv_post_recv(q->qp, &q->rwr, &bad);
+		rc = shared ? ibv_post_srq_recv(q->srq, &q->rwr, &bad)
+			    : ibv_post_recv(q->qp, &q->rwr, &bad);
 		if (UNLIKELY(rc))
 			return post_failed(b, rc);
 		q->consumed++;
@@ -240,7 +241,7 @@ INLINE int rest(struct verbs_bw *b, bool events, bool tx, bool rx, unsigned *spi
 }
 
 INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credits, bool swap,
-	bool events, bool tx, bool rx, bool paced)
+	bool events, bool tx, bool rx, bool paced, bool shared)
 {
 	uint64_t to_send = tx ? iters : 0, to_take = rx ? iters : 0, since = 0;
 	unsigned spins = 0;
@@ -271,7 +272,7 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 				verbs_meter_note(&b->meter, (uint64_t)n);
 		}
 		if (rx && to_take) {
-			n = drain_rx(b, true);
+			n = drain_rx(b, true, shared);
 			if (UNLIKELY(n < 0))
 				return n;
 			moved += n;
@@ -308,26 +309,31 @@ INLINE int run(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool credi
 	return 0;
 }
 
-#define LOOP(name, credits, swap, events, tx, rx, paced)                            \
-	static int name(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed) \
-	{                                                                      \
-		*elapsed = 0;                                                  \
-		return run(b, iters, elapsed, credits, swap, events, tx, rx, paced);  \
+#define LOOP(name, credits, swap, events, tx, rx, paced, shared)                             \
+	static int name(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed)               \
+	{                                                                                    \
+		*elapsed = 0;                                                                \
+		return run(b, iters, elapsed, credits, swap, events, tx, rx, paced, shared); \
 	}
-LOOP(remote_poll, false, false, false, true, false, false)
-LOOP(remote_event, false, false, true, true, false, false)
-LOOP(swap_poll, false, true, false, true, false, false)
-LOOP(swap_event, false, true, true, true, false, false)
-LOOP(send_poll, true, false, false, true, false, false)
-LOOP(send_event, true, false, true, true, false, false)
-LOOP(consume_poll, true, false, false, false, true, false)
-LOOP(consume_event, true, false, true, false, true, false)
-LOOP(both_poll, true, false, false, true, true, false)
-LOOP(both_event, true, false, true, true, true, false)
-LOOP(remote_paced, false, false, false, true, false, true)
-LOOP(swap_paced, false, true, false, true, false, true)
-LOOP(send_paced, true, false, false, true, false, true)
-LOOP(both_paced, true, false, false, true, true, true)
+LOOP(remote_poll, false, false, false, true, false, false, false)
+LOOP(remote_event, false, false, true, true, false, false, false)
+LOOP(swap_poll, false, true, false, true, false, false, false)
+LOOP(swap_event, false, true, true, true, false, false, false)
+LOOP(send_poll, true, false, false, true, false, false, false)
+LOOP(send_event, true, false, true, true, false, false, false)
+LOOP(consume_poll, true, false, false, false, true, false, false)
+LOOP(consume_event, true, false, true, false, true, false, false)
+LOOP(both_poll, true, false, false, true, true, false, false)
+LOOP(both_event, true, false, true, true, true, false, false)
+LOOP(remote_paced, false, false, false, true, false, true, false)
+LOOP(swap_paced, false, true, false, true, false, true, false)
+LOOP(send_paced, true, false, false, true, false, true, false)
+LOOP(both_paced, true, false, false, true, true, true, false)
+LOOP(shared_consume_poll, true, false, false, false, true, false, true)
+LOOP(shared_consume_event, true, false, true, false, true, false, true)
+LOOP(shared_both_poll, true, false, false, true, true, false, true)
+LOOP(shared_both_event, true, false, true, true, true, false, true)
+LOOP(shared_both_paced, true, false, false, true, true, true, true)
 
 verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx)
 {
@@ -345,6 +351,20 @@ verbs_bw_loop verbs_bw_choose_paced(bool credits, bool swap, bool rx)
 	if (swap)
 		return swap_paced;
 	return !credits ? remote_paced : rx ? both_paced : send_paced;
+}
+
+verbs_bw_loop verbs_bw_choose_shared(bool events, bool tx, bool rx)
+{
+	if (tx && rx)
+		return events ? shared_both_event : shared_both_poll;
+	if (tx)
+		return events ? send_event : send_poll; /* credits are read, nothing is received */
+	return !rx ? NULL : events ? shared_consume_event : shared_consume_poll;
+}
+
+verbs_bw_loop verbs_bw_choose_shared_paced(bool rx)
+{
+	return rx ? shared_both_paced : send_paced;
 }
 
 verbs_bw_loop verbs_bw_choose_swap(bool events)
@@ -410,7 +430,7 @@ INLINE int run_lossy(
 			}
 		}
 		if (rx) {
-			n = drain_rx(b, false);
+			n = drain_rx(b, false, false);
 			if (UNLIKELY(n < 0))
 				return n;
 			if (n) {
@@ -472,7 +492,7 @@ int verbs_bw_drain(struct verbs_bw *b)
 {
 	int all = 0, n;
 
-	while ((n = drain_rx(b, false)) > 0)
+	while ((n = drain_rx(b, false, false)) > 0)
 		all += n;
 	return n < 0 ? n : all;
 }

@@ -116,10 +116,11 @@ INLINE int reap(struct verbs_lat *l)
 	return take(l, &l->tx, false, false);
 }
 
-INLINE int repost(struct verbs_lat *l)
+INLINE int repost(struct verbs_lat *l, bool shared)
 {
 	struct ibv_recv_wr *bad;
-	int err = ibv_post_recv(l->qp, &l->rwr, &bad);
+	int err = shared ? ibv_post_srq_recv(l->srq, &l->rwr, &bad)
+			 : ibv_post_recv(l->qp, &l->rwr, &bad);
 
 	return UNLIKELY(err) ? post_failed(l, err) : 0;
 }
@@ -143,7 +144,7 @@ INLINE int watch_byte(struct verbs_lat *l, uint8_t value)
  * an application would pay between two messages. The receive is posted again while the message is
  * in flight. Reaping the send queue is left out: the clock is read again after it. */
 INLINE int send_client(
-	struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events, bool imm)
+	struct verbs_lat *l, uint64_t iters, struct fb_sink *s, bool events, bool imm, bool shared)
 {
 	uint64_t t0 = fb_clock_ns(), t1;
 
@@ -152,7 +153,7 @@ INLINE int send_client(
 		if (imm)
 			l->wr.imm_data = verbs_imm(++l->seq);
 		rc = post(l);
-		if (UNLIKELY(rc) || UNLIKELY(i && (rc = repost(l)) != 0) ||
+		if (UNLIKELY(rc) || UNLIKELY(i && (rc = repost(l, shared)) != 0) ||
 			UNLIKELY((rc = take_receive(l, events, imm)) != 0))
 			return rc;
 		t1 = fb_clock_ns();
@@ -165,10 +166,10 @@ INLINE int send_client(
 			t0 = fb_clock_ns();
 		}
 	}
-	return iters ? repost(l) : 0;
+	return iters ? repost(l, shared) : 0;
 }
 
-INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events, bool imm)
+INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events, bool imm, bool shared)
 {
 	for (uint64_t i = 0; i < iters; i++) {
 		int rc;
@@ -176,26 +177,30 @@ INLINE int send_server(struct verbs_lat *l, uint64_t iters, bool events, bool im
 			l->wr.imm_data = verbs_imm(++l->seq);
 		rc = take_receive(l, events, imm);
 		if (UNLIKELY(rc) || UNLIKELY((rc = post(l)) != 0) ||
-			UNLIKELY((rc = repost(l)) != 0) || UNLIKELY((rc = reap(l)) != 0))
+			UNLIKELY((rc = repost(l, shared)) != 0) || UNLIKELY((rc = reap(l)) != 0))
 			return rc;
 	}
 	return 0;
 }
 
-#define SEND_LOOPS(name, events, imm)                                                    \
+#define SEND_LOOPS(name, events, imm, shared)                                            \
 	static int name##_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s) \
 	{                                                                                \
-		return send_client(l, iters, s, events, imm);                            \
+		return send_client(l, iters, s, events, imm, shared);                    \
 	}                                                                                \
 	static int name##_server(struct verbs_lat *l, uint64_t iters, struct fb_sink *s) \
 	{                                                                                \
 		(void)s;                                                                 \
-		return send_server(l, iters, events, imm);                               \
+		return send_server(l, iters, events, imm, shared);                       \
 	}
-SEND_LOOPS(send_poll, false, false)
-SEND_LOOPS(send_event, true, false)
-SEND_LOOPS(imm_poll, false, true)
-SEND_LOOPS(imm_event, true, true)
+SEND_LOOPS(send_poll, false, false, false)
+SEND_LOOPS(send_event, true, false, false)
+SEND_LOOPS(imm_poll, false, true, false)
+SEND_LOOPS(imm_event, true, true, false)
+SEND_LOOPS(shared_send_poll, false, false, true)
+SEND_LOOPS(shared_send_event, true, false, true)
+SEND_LOOPS(shared_imm_poll, false, true, true)
+SEND_LOOPS(shared_imm_event, true, true, true)
 
 static int write_client(struct verbs_lat *l, uint64_t iters, struct fb_sink *s)
 {
@@ -295,4 +300,19 @@ verbs_lat_loop verbs_lat_choose(enum verbs_op op, bool events, bool client)
 	};
 
 	return loops[op][events][client];
+}
+
+verbs_lat_loop verbs_lat_choose_shared(enum verbs_op op, bool events, bool client)
+{
+	static const verbs_lat_loop loops[VERBS_NUM_OPS][2][2] = {
+		[VERBS_SEND] = {{shared_send_poll_server, shared_send_poll_client},
+			{shared_send_event_server, shared_send_event_client}},
+		[VERBS_SEND_IMM] = {{shared_imm_poll_server, shared_imm_poll_client},
+			{shared_imm_event_server, shared_imm_event_client}},
+		[VERBS_WRITE_IMM] = {{shared_imm_poll_server, shared_imm_poll_client},
+			{shared_imm_event_server, shared_imm_event_client}},
+	};
+
+	return verbs_ops[op].takes_receive ? loops[op][events][client]
+					   : verbs_lat_choose(op, events, client);
 }

@@ -542,6 +542,40 @@ static void the_receiver_counts_what_came(void **state)
 	assert_int_equal(verbs_bw_drain(&r.b), 7);
 }
 
+static void shared_receive_queues_take_the_receives(void **state)
+{
+	static const enum verbs_op ops[] = {VERBS_SEND, VERBS_SEND_IMM, VERBS_WRITE_IMM};
+	static const enum ibv_wr_opcode codes[] = {
+		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM};
+	struct bw_rig b;
+	uint64_t elapsed = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		for (unsigned events = 0; events < 2; events++) {
+			struct rig r;
+			rig_init(&r, codes[i]);
+			r.lat.srq = &r.dev.srq;
+			assert_int_equal(verbs_lat_choose_shared(ops[i], events, true)(
+						 &r.lat, ITERS, &r.sink),
+				0);
+			assert_int_equal(r.sink.n, ITERS);
+			assert_int_equal(r.dev.received, 0);
+			assert_int_equal(r.dev.shared_received, ITERS);
+		}
+	}
+	/* Those that take none are the same as ever. */
+	assert_ptr_equal(verbs_lat_choose_shared(VERBS_READ, true, true),
+		verbs_lat_choose(VERBS_READ, true, true));
+	bw_init(&b, 1, 8, 8, 4, IBV_WR_SEND);
+	b.qp[0].srq = &b.dev.srq;
+	b.dev.echo_sends = true;
+	b.dev.credit_to = &b.credit_in[0];
+	assert_int_equal(verbs_bw_choose_shared(false, true, true)(&b.b, 1001, &elapsed), 0);
+	assert_int_equal(b.dev.received, 0);
+	assert_int_equal(b.dev.shared_received, 1001);
+}
+
 /* ---- the cost of a loop ---------------------------------------------------------------------- */
 
 static double cost(enum verbs_op op, enum ibv_wr_opcode opcode, unsigned rounds)
@@ -599,6 +633,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(silence_of_a_lossy_peer_ends),
 		cmocka_unit_test(a_lossy_deadline_holds),
 		cmocka_unit_test(a_lossy_target_counts_by_number),
+		cmocka_unit_test(shared_receive_queues_take_the_receives),
 		cmocka_unit_test(swaps_compare_with_the_one_before),
 		cmocka_unit_test(adds_of_all_queue_pairs_meet),
 		cmocka_unit_test(bandwidth_checks_immediates),

@@ -23,6 +23,8 @@ struct null_device {
 	unsigned tx_head, tx_tail, rx_head, rx_tail;
 	volatile uint8_t *echo_to; /**< write: where the peer's answer lands */
 	uint64_t posted, received; /**< work requests seen */
+	uint64_t shared_received;  /**< receives posted to the shared receive queue */
+	struct ibv_srq srq;
 	uint64_t signaled;
 	unsigned max_chain;
 	uint64_t silent_after; /**< after so many sends nothing completes any more; 0: never */
@@ -109,6 +111,14 @@ static int null_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_
 	return 0;
 }
 
+static int null_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)wr;
+	(void)bad;
+	null_of(srq->context)->shared_received++;
+	return 0;
+}
+
 static int null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct null_device *d = null_of(cq->context);
@@ -150,6 +160,8 @@ static void null_device_init(struct null_device *d)
 	memset(d, 0, sizeof *d);
 	d->ctx.ops.post_send = null_post_send;
 	d->ctx.ops.post_recv = null_post_recv;
+	d->ctx.ops.post_srq_recv = null_post_srq_recv;
+	d->srq.context = &d->ctx;
 	d->ctx.ops.poll_cq = null_poll_cq;
 	d->ctx.ops.req_notify_cq = null_req_notify;
 	for (unsigned q = 0; q < 4; q++) {

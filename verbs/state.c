@@ -133,6 +133,18 @@ static json_t *point_params(
 	return j;
 }
 
+/* Where nothing is acknowledged nothing tells a sender to wait either. Where the CPU is the NIC, the
+ * receiver cannot keep up by design: a batch is no longer than the receives that are posted. */
+static uint64_t batch_limit(const struct verbs_state *s, enum verbs_op op, unsigned rail)
+{
+	const struct verbs_params *p = &s->job->p;
+
+	if (p->bench != VERBS_BANDWIDTH || verbs_transports[p->transport].acked ||
+		!verbs_ops[op].takes_receive || !s->rail[rail < s->n ? rail : 0].dev->software)
+		return 0;
+	return (uint64_t)p->rx_depth;
+}
+
 int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 {
 	struct verbs_state *s = st;
@@ -166,6 +178,7 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 					return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
 						"no memory for the sweep");
 				pt->size = size;
+				pt->max_batch = batch_limit(s, op, rail);
 				pt->user = (uint64_t)op | (uint64_t)rail << 8;
 			}
 		}
