@@ -13,7 +13,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "verbs/flow.h"
-#include "verbs/incast.h"
+#include "verbs/incast_run.h"
 #include "verbs/load.h"
 #include "verbs/null_device.h"
 #include "verbs/probe.h"
@@ -406,6 +406,150 @@ static void test_result_of_a_distribution(void **state)
 	json_decref(j);
 }
 
+/* ---- documents ------------------------------------------------------------------------------- */
+
+static struct fb_doc *new_doc(void)
+{
+	static char name[] = "fabricbench";
+	char *argv[] = {name};
+	struct fb_output_cfg out = {.quiet = true, .timeout = 60000000000ull};
+	struct fb_err e = {0};
+	struct fb_doc *d = fb_doc_new("verbs load", 1, argv, &out, &e);
+
+	assert_non_null(d);
+	return d;
+}
+
+static const json_t *find(struct fb_doc *d, const char *name, const char *metric)
+{
+	size_t i;
+	json_t *r;
+
+	json_array_foreach (json_object_get(fb_doc_json(d), "results"), i, r)
+		if (!strcmp(fb_json_str(r, "case", ""), name) &&
+			!strcmp(fb_json_str(r, "metric", ""), metric))
+			return r;
+	return NULL;
+}
+
+static void add_probe(struct fb_doc *d, const char *name, uint64_t n, uint64_t ns, double out)
+{
+	static struct fb_hist h;
+	json_t *r = verbs_result_new(name, NULL, "latency", "ns", "lower", NAN, "none");
+
+	fb_hist_init(&h);
+	for (uint64_t i = 0; i < n; i++)
+		fb_hist_add(&h, ns);
+	verbs_result_hist(r, &h);
+	if (out > 0)
+		json_object_set_new(
+			r, "facts", json_pack("{s:{s:f}}", "background", "achieved_out", out));
+	fb_doc_add_result(d, r);
+}
+
+static void test_effects_of_a_background(void **state)
+{
+	struct fb_doc *d = new_doc();
+	struct fb_err e = {0};
+
+	(void)state;
+	add_probe(d, "verbs.load/send/rc/poll/idle/64", 1000, 100, 0);
+	add_probe(d, "verbs.load/send/rc/poll/on/64", 1000, 250, 1e9);
+	add_probe(d, "verbs.load/send/rc/poll/idle/640", 1000, 200, 0);
+	verbs_load_effects(d);
+	assert_float_equal(
+		fb_json_num(find(d, "verbs.load/send/rc/poll/effect/64", "p99_ratio"), "value", 0),
+		2.5, 1e-9);
+	assert_float_equal(
+		fb_json_num(
+			find(d, "verbs.load/send/rc/poll/effect/64", "background_out"), "value", 0),
+		1e9, 1);
+	/* Rates that nobody measured and sizes without a background make no result. */
+	assert_null(find(d, "verbs.load/send/rc/poll/effect/64", "background_in"));
+	assert_null(find(d, "verbs.load/send/rc/poll/effect/640", "p99_ratio"));
+	assert_int_equal(fb_doc_validate(fb_doc_json(d), "effects", &e), 0);
+	fb_doc_free(d);
+}
+
+static void test_a_small_sample_has_no_ratio(void **state)
+{
+	struct fb_doc *d = new_doc();
+	const json_t *r;
+	struct fb_err e = {0};
+
+	(void)state;
+	add_probe(d, "verbs.load/send/rc/poll/idle/64", 1000, 100, 0);
+	add_probe(d, "verbs.load/send/rc/poll/on/64", 100, 250, 0);
+	verbs_load_effects(d);
+	r = find(d, "verbs.load/send/rc/poll/effect/64", "p99_ratio");
+	assert_true(json_is_null(json_object_get(r, "value")));
+	assert_non_null(fb_json_str(r, "value_reason", NULL));
+	assert_int_equal(fb_doc_validate(fb_doc_json(d), "effects", &e), 0);
+	fb_doc_free(d);
+}
+
+static json_t *port(int64_t lost)
+{
+	return json_pack("{s:s,s:{s:I}}", "driver", "rxe", "counters", "out_of_seq_request",
+		(json_int_t)lost);
+}
+
+static void test_results_of_an_incast(void **state)
+{
+	static struct verbs_incast x;
+	static struct verbs_incast_peer peers[3];
+	static struct verbs_dev dev;
+	const json_t *r, *sent;
+	struct fb_err e = {0};
+
+	(void)state;
+	x = (struct verbs_incast){.job.p.load = some_load(),
+		.doc = new_doc(),
+		.peer = peers,
+		.nsenders = 3,
+		.slots = 8,
+		.where = "lab",
+		.own_before = port(5),
+		.own_after = port(7)};
+	x.job.p.load.bg_op = VERBS_WRITE;
+	for (unsigned i = 0; i < 3; i++) {
+		peers[i].end.rail.dev = &dev;
+		peers[i].end.rail.path_mtu = 4096;
+		peers[i].before = port(1);
+		peers[i].after = port(1);
+		for (unsigned s = 0; s < x.slots; s++) {
+			peers[i].bytes[s] = 1000.0 * (i + 1); /* 1, 2 and 3 GB/s */
+			peers[i].ns[s] = 1000;
+		}
+		peers[i].rate = 1e9 * (i + 1);
+	}
+	verbs_incast_results(&x, 2);
+	r = find(x.doc, "verbs.incast/write/65536/2", "goodput");
+	assert_float_equal(fb_json_num(r, "value", 0), 3e9, 1);
+	sent = json_object_get(r, "per_rank");
+	assert_int_equal(json_array_size(sent), 2);
+	assert_float_equal(fb_json_num(json_array_get(sent, 1), "value", 0), 2e9, 1);
+	assert_float_equal(
+		fb_json_num(find(x.doc, "verbs.incast/write/65536/2", "fairness"), "value", 0), 0.9,
+		1e-9); /* 9 / (2 * 5) */
+	/* A loss at the receiver is seen, one that was there before is not; unknown is not 0. */
+	assert_string_equal(fb_json_str(json_object_get(r, "validity"), "state", ""), "suspect");
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(r, "validity"), "reasons")), 1);
+	r = json_object_get(json_object_get(json_object_get(r, "facts"), "classes"), "receiver");
+	assert_int_equal(fb_json_int(r, "loss_seen", -1), 2);
+	assert_string_equal(fb_json_str(r, "ecn", ""), "not available");
+	assert_string_equal(fb_json_str(r, "pause", ""), "not available");
+	assert_int_equal(fb_doc_validate(fb_doc_json(x.doc), "incast", &e), 0);
+	fb_doc_free(x.doc);
+	json_decref(x.own_before);
+	json_decref(x.own_after);
+	for (unsigned i = 0; i < 3; i++) {
+		json_decref(peers[i].before);
+		json_decref(peers[i].after);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +569,9 @@ int main(void)
 		cmocka_unit_test(test_probe_tells_its_cause),
 		cmocka_unit_test(test_run_control_of_a_tail),
 		cmocka_unit_test(test_result_of_a_distribution),
+		cmocka_unit_test(test_effects_of_a_background),
+		cmocka_unit_test(test_a_small_sample_has_no_ratio),
+		cmocka_unit_test(test_results_of_an_incast),
 	};
 
 	fb_clock_init();
