@@ -8,6 +8,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "embed.h"
+#include "reports/pairs.h"
 #include "reports/report_priv.h"
 
 /* The order in which figures meet the reader; Topology stands between System and these. */
@@ -82,7 +83,8 @@ static void all_sections(struct fb_strbuf *b, const struct rep_page *p)
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		const char *name = sections[i].name;
 		bool any = has_figures(p->figures, name) || has_values(p->doc, name);
-		if (!any && !sections[i].missing)
+		if (!any && (!sections[i].missing ||
+				    (i == 0 && json_object_get(p->doc, "pairs"))))
 			continue;
 		rep_tag(b, "h2", NULL, "%s", name);
 		fb_strbuf_add(b, "\n");
@@ -156,6 +158,7 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 	rep_html_topology(b, p->base);
 	if (p->no_plots)
 		rep_tag(b, "p", "notice", "%s.", p->no_plots);
+	rep_html_pairs(b, p->doc, p->maps, p->no_plots);
 	all_sections(b, p);
 	method(b);
 	fb_strbuf_add(b, "</main>\n");

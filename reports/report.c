@@ -15,6 +15,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
+#include "reports/pairs.h"
 #include "reports/report_priv.h"
 
 struct report_cfg {
@@ -147,14 +148,15 @@ static int make_plots(
 	return rc;
 }
 
-static int make_page(const struct rep_figures *all, const struct paths *p, const json_t *doc,
-	const char *why, struct fb_err *e)
+static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
+	const struct paths *p, const json_t *doc, const char *why, struct fb_err *e)
 {
 	char base[4096];
 	struct fb_strbuf b = {0};
 	snprintf(base, sizeof(base), "%.*s", (int)(strlen(p->doc) - strlen("/run.json")), p->doc);
 	struct rep_page page = {.doc = doc,
 		.figures = all,
+		.maps = maps,
 		.base = p->is_dir ? base : NULL,
 		.data_name = base_name(p->doc),
 		.plots_name = base_name(p->plots),
@@ -173,6 +175,7 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 {
 	struct paths p = {0};
 	struct rep_figures all = {0};
+	struct rep_maps maps = {0};
 	char why[768] = "";
 	int rc = find_paths(cfg, &p, e);
 	if (rc != 0)
@@ -187,10 +190,13 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	rc = rep_figures_build(doc, &all, e);
 	if (rc == 0)
 		rc = make_plots(&all, &p, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_maps_make(&maps, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &p, doc, why, e);
+		rc = make_page(&all, &maps, &p, doc, why, e);
 	if (rc == 0)
 		printf("%s\n", cfg->plots_only ? p.plots : p.html);
+	rep_maps_free(&maps);
 	rep_figures_free(&all);
 	json_decref(doc);
 	return rc;
