@@ -60,22 +60,19 @@ static void add_port(json_t *c, const char *key, const json_t *before, const jso
 	json_decref(delta);
 }
 
-/* Classes that the driver has no counter for stand as "not available", never as 0. */
-static json_t *classes(const json_t *before, const json_t *after, int64_t grown[VERBS_NUM_CLASSES])
+/* Whose counters a source's are: see who(). */
+static const char *driver_of(const void *arg, const char *source)
 {
-	json_t *j = json_object();
+	const struct verbs_incast *x = arg;
+	unsigned n = x->nsenders + (x->victim ? 1 : 0);
+	char key[32];
 
-	verbs_counters_classify(
-		fb_json_str(after, "driver", ""), counters_of(before), counters_of(after), grown);
-	for (int i = 0; i < VERBS_NUM_CLASSES; i++) {
-		if (grown[i] >= 0)
-			fb_json_set_int(j, verbs_class_names[i], grown[i]);
-		else
-			fb_json_set_str(j, verbs_class_names[i], "not available");
+	for (unsigned i = 0; i < n; i++) {
+		who(x, i, key, sizeof key);
+		if (!strcmp(key, source))
+			return fb_json_str(x->peer[i].after, "driver", "");
 	}
-	/* Pause frames are the Ethernet driver's (ethtool -S), and no RDMA port counts them. */
-	fb_json_set_str(j, "pause", "not available");
-	return j;
+	return fb_json_str(x->own_after, "driver", "");
 }
 
 static void judge_port(const char *key, const int64_t grown[VERBS_NUM_CLASSES], json_t *validity)
@@ -89,11 +86,11 @@ static void judge_port(const char *key, const int64_t grown[VERBS_NUM_CLASSES], 
 	json_array_append_new(json_object_get(validity, "reasons"), json_string(reason));
 }
 
-/* Counters, their classes (facts) and what they say of loss (validity) into a result. */
-static void add_counters(const struct verbs_incast *x, json_t *result, json_t *facts)
+/* Counters and their classes into a result, and what they say of loss into its validity. */
+static void add_counters(const struct verbs_incast *x, json_t *result)
 {
-	json_t *c = json_object_get(result, "counters"), *all = json_object();
-	json_t *validity = json_object_get(result, "validity");
+	json_t *c = json_object_get(result, "counters");
+	json_t *validity = json_object_get(result, "validity"), *facts = json_object();
 	unsigned n = x->nsenders + (x->victim ? 1 : 0);
 
 	for (unsigned i = 0; i <= n; i++) {
@@ -105,10 +102,14 @@ static void add_counters(const struct verbs_incast *x, json_t *result, json_t *f
 		if (p)
 			who(x, i, key, sizeof key);
 		add_port(c, key, before, after);
-		json_object_set_new(all, key, classes(before, after, grown));
+		verbs_counters_classify(fb_json_str(after, "driver", ""), counters_of(before),
+			counters_of(after), grown);
 		judge_port(key, grown, validity);
 	}
-	json_object_set_new(facts, "classes", all);
+	verbs_counters_extend(c, driver_of, x);
+	/* Pause frames are counted by the Ethernet driver, and by no RDMA port. */
+	fb_json_set_str(facts, "pause", "not available: ethtool's counters are not read");
+	json_object_set_new(result, "facts", facts);
 }
 
 /* ---- goodput --------------------------------------------------------------------------------- */
@@ -223,11 +224,10 @@ static void goodput(struct verbs_incast *x, unsigned n, const char *name, const 
 {
 	double *work = calloc(2 * (size_t)x->slots, sizeof *work);
 	double rates[VERBS_INCAST_MAX_SENDERS], value;
-	json_t *samples = json_array(), *facts = json_object(), *r;
+	json_t *samples = json_array(), *r;
 
 	if (!work) {
 		json_decref(samples);
-		json_decref(facts);
 		return;
 	}
 	value = sum_of_slots(x, n, work, work + x->slots, samples);
@@ -238,8 +238,7 @@ static void goodput(struct verbs_incast *x, unsigned n, const char *name, const 
 	set_interval(r, work, work + x->slots, x->slots);
 	free(work);
 	set_bound(x, r, value);
-	add_counters(x, r, facts);
-	json_object_set_new(r, "facts", facts);
+	add_counters(x, r);
 	fb_doc_add_result(x->doc, r);
 	for (unsigned i = 0; i < n; i++)
 		rates[i] = x->peer[i].rate;

@@ -369,6 +369,13 @@ static json_t *facts(void *st, const struct fb_point *p)
 	return j;
 }
 
+static void extend(void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result)
+{
+	(void)p;
+	(void)m;
+	verbs_state_classes(st, result);
+}
+
 const struct fb_bench verbs_load_bench = {.abi = FB_BENCH_ABI,
 	.name = "verbs.load",
 	.summary = "tail of a probe flow beside a background flow",
@@ -388,7 +395,8 @@ const struct fb_bench verbs_load_bench = {.abi = FB_BENCH_ABI,
 	.check = check,
 	.counters = verbs_state_counters,
 	.facts = facts,
-	.teardown = teardown};
+	.teardown = teardown,
+	.extend = extend};
 
 /* ---- what the background did to the probe ---------------------------------------------------- */
 

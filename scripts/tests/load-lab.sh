@@ -160,8 +160,8 @@ measured class "$common and ($probes | length == 2 and all(.params.traffic_class
 sums='[.results[] | select(.metric == "goodput")]'
 measured incast "$common and ([${probes}[].params.senders] == [0, 1, 2]) and ($sums | map(.params.senders) == [1, 2]
 	and (.[1].per_rank | length == 2 and all(.value > 0)) and all(.value > 100000 and .n == 20 and (.ci.lo <= .value))
-	and all(.facts.classes | has(\"receiver\") and has(\"sender1\") and has(\"sender2\") and has(\"victim\"))
-	and all(.facts.classes.receiver.pause == \"not available\") and all(.counters.after | has(\"sender2\")))
+	and all(.counters.classes_by | has(\"receiver\") and has(\"sender1\") and has(\"sender2\") and has(\"victim\"))
+	and all(.counters.classes.ecn == null and .counters.classes.nak != null and (.facts.pause | contains(\"not available\"))))
 	and ([.results[] | select(.metric == \"fairness\") | .value] | length == 2 and .[0] == 1 and .[1] > 0.5 and .[1] <= 1)
 	and (.peers | length == 3) and (.system.hosts | length == 3)
 	and ([.results[] | select(.metric == \"victim_p50_ratio\" and .params.senders == 2) | .value] | .[0] > 0)"
