@@ -35,7 +35,7 @@ addresses() { # NUMBER
 
 # ---- guest 0 ---------------------------------------------------------------------------------------------------------
 server() {
-	local serve sniff count=0 now deadline=$((SECONDS + 500))
+	local serve sniff count=0 now deadline=$((SECONDS + 20000))
 	addresses 1
 	"$fb" verbs sniff -I eth0 --seconds 500s >"$LAB_OUT/sniff.0" 2>"$LAB_OUT/sniff.err" &
 	sniff=$!

@@ -17,15 +17,17 @@ losses=(0 0.1 1 5)
 
 # ---- guest 0 ---------------------------------------------------------------------------------------------------------
 server() {
-	local serve deadline=$((SECONDS + 500)) down=''
+	local serve deadline=$((SECONDS + 20000)) down='' sessions # a guest may count seconds several times too fast
 	"$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err" &
 	serve=$!
 	# shellcheck disable=SC2064 # the ids are those of now
 	trap "kill $serve; wait $serve; echo \$? >$LAB_OUT/serve.rc; exit 0" TERM
 	while ((SECONDS < deadline)); do
 		# The last session but one is the one whose server loses its link.
-		if [[ -z $down ]] && (($(grep -c ' came' "$LAB_OUT/serve.err") == ${#losses[@]} + 4)); then
+		sessions=$(grep -c " came" "$LAB_OUT/serve.err")
+		if [[ -z $down ]] && ((sessions == ${#losses[@]} + 4)); then
 			down=1
+			echo "session $sessions: down" >>"$LAB_OUT/links"
 			sleep 3
 			ip link set eth0 down
 			sleep 12
