@@ -134,6 +134,10 @@ static int measure(
 	unsigned first, count = verbs_point_rails(s, p, &first);
 	int rc;
 
+	/* A batch is dealt out to the queue pairs one message each in turn: the target knows by
+	 * this which were used. */
+	if (iters > s->longest)
+		s->longest = iters;
 	if (!own->loop)
 		return 0; /* the target of writes and reads has nothing to do */
 	own->iters = iters;

@@ -129,6 +129,8 @@ static int measure(
 	unsigned first, count = verbs_point_rails(s, p, &first);
 	int rc;
 
+	if (iters > s->longest)
+		s->longest = iters;
 	if (!own->loop)
 		return 0; /* the target of a read has nothing to do */
 	own->iters = iters;

@@ -172,6 +172,7 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 			memset(r->buf + verbs_recv_off(r, q), 0, r->span);
 		}
 	}
+	s->longest = 0;
 	verbs_place_back(&s->placed);
 	s->placed.moved = false;
 	s->thread_node[first] = verbs_place_thread(
@@ -188,7 +189,7 @@ int verbs_state_check_data(
 
 	for (unsigned i = first; i < first + count; i++) {
 		struct verbs_rail *r = &s->rail[i];
-		for (unsigned q = 0; q < r->nqp; q++) {
+		for (unsigned q = 0; q < r->nqp && q < s->longest; q++) {
 			const uint8_t *got = r->buf + verbs_recv_off(r, q);
 			size_t at = verbs_pattern_check(got, bytes, peer, q);
 			if (at) {
