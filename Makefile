@@ -194,7 +194,7 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@scripts/fuzz $(FUZZ_SECONDS) $(FUZZ_BIN)
 ## bench: measure the suite itself: ratios, taken in turn, with intervals
-bench: all
+bench: all tests
 	@FABRICBENCH=$(CURDIR)/$(PROGRAM) scripts/bench
 ## dist: one relocatable tar that runs on a machine without network
 dist: all
