@@ -176,7 +176,8 @@ check-layers:
 	@scripts/check-layers
 ## check-headers: prove that every header compiles alone
 check-headers: $(O)/config.mk $(O)/gen/embed.stamp $(O)/gen/version.h
-	@scripts/check-headers '$(CC) $(CPPFLAGS) $(CFLAGS) -Werror'
+	@scripts/check-headers '$(CC) $(CPPFLAGS) $(CFLAGS) $(patsubst -I%,-isystem %,$(MPI_CFLAGS) $(DNNL_CFLAGS) \
+		$(CUDA_CFLAGS) $(NCCL_CFLAGS)) -Werror' $(patsubst fabricbench-%.so,%,$(notdir $(PLUGINS)))
 FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cu')
 ## format-check: clang-format finds nothing to change;  format: let it change
 format-check:
