@@ -176,7 +176,8 @@ check-layers:
 	@scripts/check-layers
 ## check-headers: prove that every header compiles alone
 check-headers: $(O)/config.mk $(O)/gen/embed.stamp $(O)/gen/version.h
-	@scripts/check-headers '$(CC) $(CPPFLAGS) $(CFLAGS) -Werror'
+	@scripts/check-headers '$(CC) $(CPPFLAGS) $(CFLAGS) $(patsubst -I%,-isystem %,$(MPI_CFLAGS) $(DNNL_CFLAGS) \
+		$(CUDA_CFLAGS) $(NCCL_CFLAGS)) -Werror' $(patsubst fabricbench-%.so,%,$(notdir $(PLUGINS)))
 FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cu')
 ## format-check: clang-format finds nothing to change;  format: let it change
 format-check:
@@ -194,18 +195,22 @@ fuzz:
 fuzz-run: $(FUZZ_BIN)
 	@scripts/fuzz $(FUZZ_SECONDS) $(FUZZ_BIN)
 ## bench: measure the suite itself: ratios, taken in turn, with intervals
-bench: all
+bench: all tests
 	@FABRICBENCH=$(CURDIR)/$(PROGRAM) scripts/bench
 ## dist: one relocatable tar that runs on a machine without network
 dist: all
 	@scripts/dist $(VERSION) $(O) $(B)
 ## install: into DESTDIR/PREFIX
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/fabricbench $(DESTDIR)$(PREFIX)/share/fabricbench/plans
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/fabricbench $(DESTDIR)$(PREFIX)/share/fabricbench/plans \
+		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/fabricbench
 	$(if $(strip $(PLUGINS)),install -m 755 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/fabricbench/)
 	install -m 644 reports/schema.json $(DESTDIR)$(PREFIX)/share/fabricbench/
 	install -m 644 scripts/plans/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/plans/
+	install -m 755 scripts/launch scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
+	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init \
+		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab/
 ## clean: remove everything built
 clean:
 	rm -rf $(B)

@@ -236,7 +236,13 @@ static int settle(struct command *c, struct fb_err *e)
 	return rc;
 }
 
-/* One line for many ranks: rank 0 speaks for all, the others only of what it cannot know. */
+/* One line for many ranks: under MPI all ranks share one terminal and find the same, so rank 0
+ * speaks for all. */
+static bool speaks(const struct command *c)
+{
+	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
+}
+
 static int end(struct job *j, const struct fb_err *e, int rc)
 {
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
@@ -247,7 +253,7 @@ static int end(struct job *j, const struct fb_err *e, int rc)
 		}
 		return fb_doc_finish(j->doc, status);
 	}
-	if (rc != 0 && (j->c->oob.rank == 0 || fb_log_enabled(FB_LOG_INFO)))
+	if (rc != 0 && speaks(j->c))
 		fb_cmd_fail(e);
 	return status;
 }
@@ -266,8 +272,7 @@ static int coll_run(int argc, char **argv)
 	int status;
 	rc = settle(&c, &e);
 	if (rc != 0) {
-		/* Every process of a launcher finds the same: rank 0 tells it. */
-		status = c.oob.rank > 0 ? (int)e.exit : fb_cmd_fail(&e);
+		status = speaks(&c) ? fb_cmd_fail(&e) : (int)e.exit;
 		goto free_options;
 	}
 	j.bench.sync = sync[c.coll.mode];

@@ -175,7 +175,8 @@ static void cpu_facts(struct fb_strbuf *b, const json_t *h)
 			(long long)fb_json_int(cpu, "cores", 0),
 			(long long)fb_json_int(cpu, "threads", 0));
 	else if (*model)
-		rep_fact(b, "CPU", "%s; its cores are not visible here", model);
+		rep_fact(b, "CPU", "%s: %lld threads; packages and cores are not visible here",
+			model, (long long)fb_json_int(cpu, "threads", 0));
 	flat_fact(b, "Frequency governor", get(cpu, "governor"));
 	const json_t *mem = get(h, "memory");
 	if (json_is_integer(get(mem, "total_bytes")))

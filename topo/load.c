@@ -112,8 +112,7 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 			"/sys/bus/pci/devices, /sys/class/net, /sys/class/infiniband",
 			r->dir);
 		fb_hint(e,
-			"name the folder that holds sys/ and proc/ (a recording of scripts/record or "
-			"of hwloc-gather-topology, unpacked)");
+			"name the folder that holds sys/ and proc/, such as hwloc-gather-topology makes");
 		return -ENOENT;
 	}
 	int rc = check_inside(r, e);

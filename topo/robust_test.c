@@ -154,7 +154,7 @@ static void test_tree_that_leads_out(void **state)
 	tree_new(&tree);
 	tree_mkdir(&tree, "/sys/devices/system");
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu", tree.dir);
-	assert_int_equal(symlink("/sys/devices/system/cpu", path), 0);
+	assert_int_equal(symlink("/proc/self", path), 0);
 	assert_int_equal(try_tree(tree.dir, &e), -ENOENT);
 	/* With something else to see, the reason is told. */
 	tree_mkdir(&tree, "/sys/class/net");

@@ -269,6 +269,10 @@ static int measure(
 
 	if (verbs_ops[op].atomic)
 		note_atomics(s, op, iters);
+	/* A batch is dealt out to the queue pairs one message each in turn: the target knows by
+	 * this which were used. */
+	if (iters > s->longest)
+		s->longest = iters;
 	if (!own->loop)
 		return 0; /* the target of writes, reads and atomics has nothing to do */
 	own->iters = iters;

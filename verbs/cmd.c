@@ -188,6 +188,9 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 	c.doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);
 	if (!c.doc)
 		return fb_cmd_fail(&e);
+	if (o->v.server)
+		fb_doc_hide(
+			c.doc, o->v.server); /* also as a bare argument: --anonymous takes it out */
 	fb_doc_set_config(c.doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
 	c.deadline = fb_deadline_in(o->out.timeout);
 	if (p->bench == VERBS_LOAD)

@@ -474,8 +474,11 @@ int verbs_node_open(struct verbs_node *n, const struct verbs_dev_want *want, str
 
 	n->n = 0;
 	rc = verbs_any_device(e);
-	if (rc)
+	if (rc) { /* who names a device requires it */
+		if (e && want->device && *want->device && strcmp(want->device, "all") != 0)
+			e->exit = FB_EXIT_USAGE;
 		return rc;
+	}
 	list = ibv_get_device_list(&count);
 	if (!list)
 		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot list RDMA devices: %s",

@@ -134,6 +134,8 @@ static int measure(
 	int rc;
 
 	own->asked += iters + LEAD;
+	if (iters > s->longest)
+		s->longest = iters;
 	if (!own->loop)
 		return 0; /* the target of a read has nothing to do */
 	own->iters = iters;

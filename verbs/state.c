@@ -202,6 +202,7 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 		if (verbs_rail_push(r, &why) != 0)
 			fb_warn("filling the buffers: %s", why.msg); /* the check of the data fails then */
 	}
+	s->longest = 0;
 	verbs_place_back(&s->placed);
 	s->placed.moved = false;
 	s->thread_node[first] = verbs_place_thread(
@@ -243,7 +244,7 @@ int verbs_state_check_data(
 	unsigned first, count = verbs_point_rails(s, p, &first);
 
 	for (unsigned i = first; i < first + count; i++) {
-		for (unsigned q = 0; q < s->rail[i].nqp; q++) {
+		for (unsigned q = 0; q < s->rail[i].nqp && q < s->longest; q++) {
 			int rc = verbs_state_check_qp(s, &s->rail[i], q, bytes, e);
 			if (rc)
 				return rc;

@@ -33,6 +33,8 @@ struct verbs_state {
 	unsigned n;
 	struct verbs_placed placed;
 	int thread_node[VERBS_MAX_RAILS]; /**< where a rail's thread ran last; -1: anywhere */
+	uint64_t longest; /**< batch of the point so far: a queue pair beyond it has carried nothing
+			   */
 	atomic_int stop;
 	json_t *counters[2]; /**< this end's last two snapshots */
 	char what[160];

@@ -162,9 +162,22 @@ static void count_cpus(json_t *cpu, const struct fb_sysroot *r)
 	json_decref(cores);
 }
 
+/* "processor : N" stands once for each online thread in /proc/cpuinfo. */
+static void count_processors(json_t *cpu, const char *cpuinfo)
+{
+	int threads = 0;
+	for (const char *p = cpuinfo; (p = strstr(p, "processor")); p++)
+		if ((p == cpuinfo || p[-1] == '\n') && strspn(p + 9, "\t ") + 9 < strlen(p) &&
+			p[9 + strspn(p + 9, "\t ")] == ':')
+			threads++;
+	if (threads > 0)
+		fb_json_set_int(cpu, "threads", threads);
+}
+
 static json_t *cpu_facts(const struct fb_sysroot *r, char *text)
 {
 	json_t *cpu = json_object();
+	text[0] = '\0';
 	if (fb_sysroot_read(r, "/proc/cpuinfo", text, FILE_MAX) > 0) {
 		set_field(cpu, "model", text, "model name");
 		set_field(cpu, "vendor", text, "vendor_id");
@@ -172,6 +185,8 @@ static json_t *cpu_facts(const struct fb_sysroot *r, char *text)
 		json_object_set_new(cpu, "flags", cpu_flags(text));
 	}
 	count_cpus(cpu, r);
+	if (!json_object_get(cpu, "threads")) /* no /sys: the kernel's own list is all there is */
+		count_processors(cpu, text);
 	set_file(cpu, "online", r, "/sys/devices/system/cpu/online");
 	set_file(cpu, "isolated", r, "/sys/devices/system/cpu/isolated");
 	set_file(cpu, "smt", r, "/sys/devices/system/cpu/smt/control");

@@ -30,7 +30,8 @@ int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 	if (stat(dir, &st) < 0) {
 		int rc = fb_fail(e, FB_EXIT_USAGE, errno, "cannot use %s as recorded system: %s",
 			dir, strerror(errno));
-		fb_hint(e, "record one with scripts/record, or leave --sysroot out");
+		fb_hint(e,
+			"name the folder that holds the recorded sys/ and proc/, or leave --sysroot out");
 		return rc;
 	}
 	if (!S_ISDIR(st.st_mode)) {

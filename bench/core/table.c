@@ -551,25 +551,15 @@ static void print_checks(const json_t *checks, FILE *out)
 	}
 }
 
-static void print_messages(const json_t *doc, FILE *out)
+/* Errors are not repeated here: the command has told each on stderr, with its remedy, and the
+ * document holds them. */
+static void print_warnings(const json_t *doc, FILE *out)
 {
 	const json_t *warnings = json_object_get(doc, "warnings");
-	const json_t *errors = json_object_get(doc, "errors");
 	if (json_array_size(warnings) > 0)
 		fputs("\nWarnings\n", out);
 	for (size_t i = 0; i < json_array_size(warnings); i++)
 		fprintf(out, "  %s\n", json_string_value(json_array_get(warnings, i)));
-	if (json_array_size(errors) > 0)
-		fputs("\nErrors\n", out);
-	for (size_t i = 0; i < json_array_size(errors); i++) {
-		const json_t *e = json_array_get(errors, i);
-		const char *point = fb_json_str(e, "point", NULL);
-		const char *message = fb_json_str(e, "message", "?");
-		bool named = !point || strstr(message, point);
-		fprintf(out, "  %s%s%s\n", named ? "" : point, named ? "" : ": ", message);
-		if (*fb_json_str(e, "remedy", ""))
-			fprintf(out, "    remedy: %s\n", fb_json_str(e, "remedy", ""));
-	}
 }
 
 void fb_table_print(const json_t *doc, FILE *out)
@@ -578,7 +568,7 @@ void fb_table_print(const json_t *doc, FILE *out)
 	const json_t *results = json_object_get(doc, "results");
 	print_results(results, out);
 	print_checks(json_object_get(doc, "checks"), out);
-	print_messages(doc, out);
+	print_warnings(doc, out);
 	if (strcmp(fb_json_str(run, "outcome", "complete"), "complete") != 0)
 		fprintf(out, "\nThe run is not complete (%s): %zu results are kept.\n",
 			fb_json_str(run, "outcome", "?"), json_array_size(results));

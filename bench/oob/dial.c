@@ -44,6 +44,8 @@ static void *lookup_main(void *p)
 	struct lookup *l = p;
 	struct addrinfo *list = NULL;
 	int rc = getaddrinfo(l->host, l->port, &lookup_hints, &list);
+	if (rc != 0 && strcmp(l->host, "localhost") == 0) /* by RFC 6761, also without /etc/hosts */
+		rc = getaddrinfo("127.0.0.1", l->port, &lookup_hints, &list);
 	pthread_mutex_lock(&l->lock);
 	l->rc = rc;
 	l->list = rc == 0 ? list : NULL;

@@ -152,6 +152,15 @@ static int run_lab(struct run *r, const char *lab, const char *dir, uint64_t bud
 		       : wait_for_lab(pid, fb_deadline_in((limit_s + 60) * SECOND), stopped);
 }
 
+/* Each boot has a folder of its own: what a guest of an earlier, interrupted boot left must not
+ * look like this one's. */
+static void fresh_folder(const struct run *r, char *dir, size_t len)
+{
+	snprintf(dir, len, "%s/lab", r->dir);
+	for (int n = 2; n < 1000 && access(dir, F_OK) == 0; n++)
+		snprintf(dir, len, "%s/lab-%d", r->dir, n);
+}
+
 void run_lab_parts(struct run *r)
 {
 	char lab[4096], dir[3200], path[3400], share[3400];
@@ -164,7 +173,7 @@ void run_lab_parts(struct run *r)
 		n += wanted(&r->parts[i]);
 	if (n == 0)
 		return;
-	snprintf(dir, sizeof(dir), "%s/lab", r->dir);
+	fresh_folder(r, dir, sizeof(dir));
 	snprintf(path, sizeof(path), "%s/plan.ini", dir);
 	snprintf(share, sizeof(share), "%s/guest1", dir);
 	fb_progress("lab: booting two guests for %zu parts", n);

@@ -63,6 +63,8 @@ client_measures() {
 	run_case events "$fb" verbs latency -e --op send,read -s 2,64K "${quick[@]}" -o "$LAB_OUT/events.json" "$LAB_PEER"
 	run_case bandwidth "$fb" verbs bandwidth --op send,write,read -s 4K,64K -t 32 "${quick[@]}" -o "$LAB_OUT/bandwidth.json" "$LAB_PEER"
 	run_case both "$fb" verbs bandwidth -b -q 2 -l 4 --op send,write,read -s 64K -t 16 "${quick[@]}" -o "$LAB_OUT/both.json" "$LAB_PEER"
+	# Fewer messages than queue pairs: those that carried nothing hold nothing to check.
+	run_case few "$fb" verbs bandwidth -q 4 -n 2 -w 0 --op send,write -s 4K --quiet -o "$LAB_OUT/few.json" "$LAB_PEER"
 	run_case bw-events "$fb" verbs bandwidth -e --op send,write -s 16K -t 16 "${quick[@]}" -o "$LAB_OUT/bw-events.json" "$LAB_PEER"
 }
 
@@ -210,6 +212,7 @@ measured latency "$common and (.results | length == 48) and ([.results[] | .metr
 measured events "$common and ([.results[].params.completion] | unique == [\"events\"]) and (.results | length == 4)"
 measured bandwidth "$common and (.results | length == 12) and ([.results[] | .bound == null or .bound.value == null] | all)"
 measured both "$common and (.results | length == 6) and ([.results[].params.direction] | unique == [\"both\"])"
+measured few "$common and (.results | length == 4)"
 measured bw-events "$common and (.results | length == 4)"
 refused wrong-port 3 20 18999 'verbs serve'
 refused other-version 3 20 9
