@@ -243,6 +243,8 @@ static int measure(
 	int rc = ramp(own, &w);
 
 	(void)p;
+	if (iters > s->longest)
+		s->longest = iters;
 	if (rc == 0)
 		rc = verbs_probe_lead(&own->probe, &w);
 	if (rc == 0)
