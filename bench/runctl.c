@@ -267,8 +267,8 @@ static int order(
 	return runctl_send(run, &o, sizeof(o), e);
 }
 
-/* Whoever has failed itself gives the others this long to say why; a peer behind a lost link, or one
- * that still waits for what will never come, must not hold the cause back. */
+/* Whoever has failed itself gives the others this long to say why; a peer behind a lost link, or
+ * one that still waits for what will never come, must not hold the cause back. */
 #define GRACE_NS 5000000000ull
 
 /* The ranks' answers to a batch. With one rank there is nobody to ask. */

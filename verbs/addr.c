@@ -318,19 +318,22 @@ int verbs_used_fits(const struct verbs_gid *used, const struct verbs_end *peer,
 	if (used->type != wanted->type || used->type != peer->gid_type) {
 		bool here = used->type != wanted->type;
 		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
-			"rdma_cm uses GID %u of type %s on %s, and not %s as %s (GID %u)", used->index,
-			verbs_gid_type_names[used->type], device,
+			"rdma_cm uses GID %u of type %s on %s, and not %s as %s (GID %u)",
+			used->index, verbs_gid_type_names[used->type], device,
 			verbs_gid_type_names[here ? wanted->type : peer->gid_type],
 			here ? "wanted" : "the peer does", here ? wanted->index : peer->gid_index);
-		fb_hint(e, "the port's default_roce_mode decides (rdma_cm in configfs; cma_roce_mode -d %s "
-			   "-m 2 for v2), at both ends; or leave --rdma-cm out", device);
+		fb_hint(e,
+			"the port's default_roce_mode decides (rdma_cm in configfs; cma_roce_mode -d %s "
+			"-m 2 for v2), at both ends; or leave --rdma-cm out",
+			device);
 		return -EPROTO;
 	}
 	if (tc && used_tc != tc) {
 		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
-			"rdma_cm has given %s the traffic class %u, and not %u as asked for", device,
-			used_tc, tc);
-		fb_hint(e, "leave --rdma-cm out, or set default_roce_tos in configfs (cma_roce_tos)");
+			"rdma_cm has given %s the traffic class %u, and not %u as asked for",
+			device, used_tc, tc);
+		fb_hint(e,
+			"leave --rdma-cm out, or set default_roce_tos in configfs (cma_roce_tos)");
 		return -EPROTO;
 	}
 	return 0;

@@ -104,8 +104,9 @@ int verbs_ends_fit(const struct verbs_end *a, const struct verbs_end *b, unsigne
 	struct fb_err *e) FB_MUST_CHECK;
 
 /**
- * Is what rdma_cm has chosen by itself what was wanted? Refuses, naming both values: another GID type
- * than ours was to be or than the peer's is, and another traffic class than asked for (0: any).
+ * Is what rdma_cm has chosen by itself what was wanted? Refuses, naming both values: another GID
+ * type than ours was to be or than the peer's is, and another traffic class than asked for (0:
+ * any).
  * @return 0 or -EPROTO
  */
 int verbs_used_fits(const struct verbs_gid *used, const struct verbs_end *peer,

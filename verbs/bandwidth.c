@@ -31,9 +31,10 @@ struct bw_own {
 	struct bw_rail rail[VERBS_MAX_RAILS];
 	verbs_bw_loop loop;
 	uint64_t iters;
-	uint64_t *done;       /**< atomics of the point so far, for each QP; [0]: of all, for adds */
-	uint64_t unheard;     /**< lossy: messages since the last that came */
-	uint64_t sent, taken; /**< lossy: messages of the point that went to the receiver, and came */
+	uint64_t *done;   /**< atomics of the point so far, for each QP; [0]: of all, for adds */
+	uint64_t unheard; /**< lossy: messages since the last that came */
+	uint64_t sent,
+		taken; /**< lossy: messages of the point that went to the receiver, and came */
 	struct verbs_series series; /**< of the point: rails, and both directions, added up */
 };
 
@@ -41,8 +42,9 @@ static void set_credit(struct verbs_rail *r, struct verbs_bw_qp *bq, unsigned q)
 {
 	bq->credit_in = verbs_credit_in(r, q);
 	bq->credit_out = verbs_credit_out(r, q);
-	bq->credit_sge = (struct ibv_sge){
-		.addr = (uintptr_t)bq->credit_out, .length = sizeof(uint64_t), .lkey = r->ctl_mr->lkey};
+	bq->credit_sge = (struct ibv_sge){.addr = (uintptr_t)bq->credit_out,
+		.length = sizeof(uint64_t),
+		.lkey = r->ctl_mr->lkey};
 	bq->credit_wr = (struct ibv_send_wr){.wr_id = VERBS_WR_CREDIT | (uint64_t)q << 32,
 		.sg_list = &bq->credit_sge,
 		.num_sge = 1,
@@ -186,9 +188,9 @@ struct tally {
 };
 
 /**
- * Goodput is what the receiver has counted, over the longer of both ends' times. Both ends come here,
- * whatever their loops returned, so that nobody waits in vain. In both directions each end counts for
- * itself.
+ * Goodput is what the receiver has counted, over the longer of both ends' times. Both ends come
+ * here, whatever their loops returned, so that nobody waits in vain. In both directions each end
+ * counts for itself.
  */
 static int settle(struct verbs_state *s, const struct fb_point *p, int rc, struct fb_sink *sink,
 	struct fb_err *e)
@@ -231,16 +233,18 @@ static int settle(struct verbs_state *s, const struct fb_point *p, int rc, struc
 	sink->work = 1e-9;
 	if (own->unheard < MAX_UNHEARD)
 		return 0;
-	fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s: none of the last %llu messages came", s->what,
-		(unsigned long long)own->unheard);
-	fb_hint(e, "is the path's MTU as large as the ports'? ping -M do -s 4200 tells; --transport rc "
-		   "tells whether anything passes");
+	fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s: none of the last %llu messages came",
+		s->what, (unsigned long long)own->unheard);
+	fb_hint(e,
+		"is the path's MTU as large as the ports'? ping -M do -s 4200 tells; --transport rc "
+		"tells whether anything passes");
 	return -ETIMEDOUT;
 }
 
 /* What completes at this end is goodput, in this end's own time; acknowledgements alone tell the
  * sender about everything else. */
-static void note_arrivals(struct verbs_state *s, unsigned first, unsigned count, struct fb_sink *sink)
+static void note_arrivals(
+	struct verbs_state *s, unsigned first, unsigned count, struct fb_sink *sink)
 {
 	struct bw_own *own = s->own;
 	bool timed = true;
@@ -430,8 +434,8 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	enum verbs_op op = verbs_point_op(p);
 	double requested = (double)par->rate * (par->bidirectional ? 2 : 1);
 	bool acked = verbs_transports[par->transport].acked;
-	/* An acknowledged message may stand for as many as the moderation says; by a schedule the last
-	 * of each chain is acknowledged. */
+	/* An acknowledged message may stand for as many as the moderation says; by a schedule the
+	 * last of each chain is acknowledged. */
 	unsigned together = known_at_receiver(op) ? 1
 			    : par->rate           ? (unsigned)par->post_list
 						  : (unsigned)par->cq_mod;

@@ -78,8 +78,8 @@ static int alloc_memory(
 		r->ctl = r->buf + verbs_credit_off(r, 0);
 		return 0;
 	}
-	rc = verbs_mem_alloc(&r->ctl_mem, VERBS_MEM_HOST, 0, 2 * r->nqp * sizeof(uint64_t),
-		mem_node, e);
+	rc = verbs_mem_alloc(
+		&r->ctl_mem, VERBS_MEM_HOST, 0, 2 * r->nqp * sizeof(uint64_t), mem_node, e);
 	r->ctl = r->ctl_mem.p;
 	r->host = calloc(1, r->buf_len);
 	if (rc == 0 && !r->host)
@@ -329,15 +329,14 @@ void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, str
 	struct ibv_sge *sge, uint64_t size)
 {
 	const struct verbs_op_info *o = &verbs_ops[op];
-	/* What is fetched lands where nothing else is looked for: an atomic's answer must not cover the
-	 * word that the peer's atomics work on. */
+	/* What is fetched lands where nothing else is looked for: an atomic's answer must not cover
+	 * the word that the peer's atomics work on. */
 	size_t here = o->fetches && !o->atomic ? verbs_data_off(r, q) : verbs_send_off(r, q);
 	size_t there = o->fetches && !o->atomic ? verbs_send_off(r, q) : verbs_recv_off(r, q);
 
 	*sge = (struct ibv_sge){
 		.addr = (uintptr_t)r->buf + here, .length = (uint32_t)size, .lkey = r->mr->lkey};
-	*wr = (struct ibv_send_wr){
-		.sg_list = sge, .num_sge = size ? 1 : 0, .opcode = o->opcode};
+	*wr = (struct ibv_send_wr){.sg_list = sge, .num_sge = size ? 1 : 0, .opcode = o->opcode};
 	if (o->immediate)
 		wr->imm_data = verbs_imm(q);
 	if (r->xrc)
@@ -360,20 +359,21 @@ void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, str
 
 /* ---- exchange and connect -------------------------------------------------------------------- */
 
-static json_t *describe(const struct verbs_rail *rails, unsigned n)
+static json_t *describe(const struct verbs_rail *rails, unsigned n, const struct verbs_params *p)
 {
 	json_t *all = json_array();
 
 	for (unsigned i = 0; all && i < n; i++) {
 		json_t *j = verbs_end_to_json(&rails[i].local), *qps = json_array();
 		for (unsigned q = 0; q < rails[i].nqp; q++) {
-			json_t *one = json_pack("[i,i]", (int)rails[i].qp[q]->qp_num,
-				(int)rails[i].psn[q]);
+			json_t *one = json_pack(
+				"[i,i]", (int)rails[i].qp[q]->qp_num, (int)rails[i].psn[q]);
 			if (rails[i].xrc)
 				verbs_xrc_describe(rails[i].xrc, q, one);
 			json_array_append_new(qps, one);
 		}
 		json_object_set_new(j, "qps", qps);
+		json_object_set_new(j, "settings", verbs_params_settings(p));
 		if (rails[i].cm)
 			fb_json_set_int(j, "cm_port", verbs_cm_port(rails[i].cm));
 		json_array_append_new(all, j);
@@ -395,8 +395,8 @@ static int read_qps(struct verbs_rail *r, const json_t *j, struct fb_err *e)
 		const json_t *one = json_array_get(qps, q);
 		json_int_t qpn = json_integer_value(json_array_get(one, 0));
 		json_int_t psn = json_integer_value(json_array_get(one, 1));
-		if (json_array_size(one) != (r->xrc ? 4 : 2) || qpn < 0 || qpn > 0xffffff || psn < 0 ||
-			psn > 0xffffff)
+		if (json_array_size(one) != (r->xrc ? 4 : 2) || qpn < 0 || qpn > 0xffffff ||
+			psn < 0 || psn > 0xffffff)
 			return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
 				"the peer's queue pair %u has no valid number", q);
 		if (r->xrc && (qpn = verbs_xrc_read(r->xrc, q, one)) < 0)
@@ -472,7 +472,8 @@ static int sizes_fit(const struct verbs_rail *r, const struct verbs_params *p, s
 	for (int i = 0; i < p->nops; i++) {
 		for (int k = 0; k < p->nsizes && !verbs_ops[p->ops[i]].atomic; k++) {
 			int rc = verbs_size_fits((enum verbs_bench_kind)p->bench,
-				(enum verbs_op)p->ops[i], r->transport, p->sizes[k], r->path_mtu, e);
+				(enum verbs_op)p->ops[i], r->transport, p->sizes[k], r->path_mtu,
+				e);
 			if (rc)
 				return rc;
 		}
@@ -490,6 +491,8 @@ static int connect_rail(
 	struct ibv_ah_attr ah;
 	int rc = verbs_end_from_json(&r->remote, theirs, e);
 
+	if (rc == 0)
+		rc = verbs_params_settings_fit(p, json_object_get(theirs, "settings"), e);
 	if (rc == 0)
 		rc = verbs_ends_fit(&r->local, &r->remote, (unsigned)p->mtu, e);
 	if (rc < 0)
@@ -550,11 +553,10 @@ static int compare_used(struct verbs_rail *rails, unsigned n, const struct verbs
 	int rc;
 
 	for (unsigned i = 0; mine && i < n; i++)
-		json_array_append_new(mine, json_pack("{s:i,s:i,s:i,s:b}", "gid_index",
-						    (int)rails[i].used.index, "gid_type",
-						    (int)rails[i].used.type, "gid_family",
-						    (int)rails[i].used.family, "known",
-						    rails[i].used_known));
+		json_array_append_new(
+			mine, json_pack("{s:i,s:i,s:i,s:b}", "gid_index", (int)rails[i].used.index,
+				      "gid_type", (int)rails[i].used.type, "gid_family",
+				      (int)rails[i].used.family, "known", rails[i].used_known));
 	rc = fb_oob_gather_json(o, mine, &all, deadline, e);
 	json_decref(mine);
 	if (rc == 0)
@@ -587,7 +589,7 @@ static int compare_used(struct verbs_rail *rails, unsigned n, const struct verbs
 int verbs_connect(struct verbs_rail *rails, unsigned n, const struct verbs_params *p,
 	struct fb_oob *o, uint64_t deadline, struct fb_err *e)
 {
-	json_t *mine = describe(rails, n), *all = NULL;
+	json_t *mine = describe(rails, n, p), *all = NULL;
 	const json_t *theirs;
 	int rc;
 

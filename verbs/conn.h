@@ -43,7 +43,8 @@ struct verbs_rail {
 	unsigned nqp;
 	uint32_t *psn;
 	struct verbs_mem mem;
-	uint8_t *host; /**< what the CPU fills and checks: buf, or a copy of the GPU's with its layout */
+	uint8_t *host; /**< what the CPU fills and checks: buf, or a copy of the GPU's with its
+			  layout */
 	uint8_t *buf;
 	size_t buf_len;
 	struct verbs_mem ctl_mem; /**< credits, where the CPU cannot reach buf; else empty */
@@ -53,8 +54,8 @@ struct verbs_rail {
 	size_t grh; /**< bytes before the payload of a receive: VERBS_GRH for datagrams, else 0 */
 	enum verbs_transport transport;
 	struct verbs_xrc *xrc; /**< shared receive queues only: what receives */
-	struct ibv_ah *ah; /**< datagrams only: the way to the peer */
-	int mem_node;      /**< NUMA node of the memory; -1: where the system put it */
+	struct ibv_ah *ah;     /**< datagrams only: the way to the peer */
+	int mem_node;          /**< NUMA node of the memory; -1: where the system put it */
 	struct verbs_end local, remote;
 	uint32_t *remote_qpn, *remote_psn;
 	struct verbs_cm *cm;   /**< with --rdma-cm; else NULL */

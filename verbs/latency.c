@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * verbs.latency: ping-pong by sends or writes, or single reads and atomics. One thread a rail, one message in
- * flight ("idle, closed loop"). The loops are in loops_lat.c.
+ * verbs.latency: ping-pong by sends or writes, or single reads and atomics. One thread a rail, one
+ * message in flight ("idle, closed loop"). The loops are in loops_lat.c.
  */
 #include "verbs/benches.h"
 
@@ -75,7 +75,7 @@ static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 
 	(void)e;
 	verbs_state_prepare(s, p);
-	own->loop = (t->shared	? verbs_lat_choose_shared
+	own->loop = (t->shared  ? verbs_lat_choose_shared
 		     : t->acked ? verbs_lat_choose
 				: verbs_lat_choose_lossy)(op, s->job->p.events, s->rank == 0);
 	own->pace = s->job->p.interval_ns && s->rank == 0 ? verbs_lat_paced : verbs_lat_at_once;

@@ -36,12 +36,12 @@ struct verbs_lat {
 	struct ibv_sge rsge;
 	volatile uint8_t *recv_last; /**< write: last byte of the message in our memory */
 	volatile uint8_t *send_last;
-	uint8_t seq;           /**< value of the last message, where messages are numbered */
-	uint8_t heard;         /**< target: the number that was in its memory last */
-	uint64_t wrong;        /**< immediates and fetched values that were not the expected ones */
-	uint64_t count;        /**< atomics done, and with that the next value to be fetched */
-	uint64_t *fetched;     /**< atomics: where the old value lands */
-	uint64_t lost;         /**< unacknowledged transports: messages that no answer came for */
+	uint8_t seq;       /**< value of the last message, where messages are numbered */
+	uint8_t heard;     /**< target: the number that was in its memory last */
+	uint64_t wrong;    /**< immediates and fetched values that were not the expected ones */
+	uint64_t count;    /**< atomics done, and with that the next value to be fetched */
+	uint64_t *fetched; /**< atomics: where the old value lands */
+	uint64_t lost;     /**< unacknowledged transports: messages that no answer came for */
 	unsigned lost_in_row;
 	uint64_t lost_ns;      /**< how long an answer may take: VERBS_LOST_NS, or its _SOFTWARE */
 	uint64_t silence_ns;   /**< target: how long nothing may come, VERBS_SILENCE and the pace */
@@ -54,9 +54,9 @@ struct verbs_lat {
 };
 /**
  * Where nothing is acknowledged a message without an answer is given up after this time, counted as
- * lost, and no sample. So many in a row are a dead link. The target waits for longer than that in all,
- * so that it never leaves before the requester does. Where the CPU is the NIC, a busy machine may
- * leave a packet lying for a while that a NIC would have lost.
+ * lost, and no sample. So many in a row are a dead link. The target waits for longer than that in
+ * all, so that it never leaves before the requester does. Where the CPU is the NIC, a busy machine
+ * may leave a packet lying for a while that a NIC would have lost.
  */
 #define VERBS_LOST_NS          250000000ull
 #define VERBS_LOST_NS_SOFTWARE 500000000ull
@@ -86,7 +86,7 @@ verbs_lat_loop verbs_lat_choose_lossy(enum verbs_op op, bool events, bool client
 /** One QP in a bandwidth loop. */
 struct verbs_bw_qp {
 	struct ibv_qp *qp;
-	struct ibv_srq *srq; /**< shared receive queues: takes the receives of the QP */
+	struct ibv_srq *srq;       /**< shared receive queues: takes the receives of the QP */
 	struct ibv_send_wr *chain; /**< post_list requests, linked */
 	struct ibv_sge sge;
 	struct ibv_recv_wr rwr;
@@ -115,10 +115,10 @@ struct verbs_bw {
 	struct verbs_wait wait;
 	struct verbs_meter meter; /**< bytes over time, arrivals, and a limited rate's schedule */
 	const char *what;
-	uint32_t imm_mask;    /**< all ones where messages carry an immediate, else 0 */
-	uint32_t wrong;       /**< bits in which immediates were not the expected ones */
-	uint64_t taken;       /**< lossy: messages that came in this batch */
-	uint64_t taken_ns;    /**< lossy: from the first of them to the last */
+	uint32_t imm_mask; /**< all ones where messages carry an immediate, else 0 */
+	uint32_t wrong;    /**< bits in which immediates were not the expected ones */
+	uint64_t taken;    /**< lossy: messages that came in this batch */
+	uint64_t taken_ns; /**< lossy: from the first of them to the last */
 };
 /** wr_id: QP number in the high half, messages that the completion stands for in the low; the top
  * bit marks a credit write. */
@@ -131,23 +131,25 @@ typedef int (*verbs_bw_loop)(struct verbs_bw *b, uint64_t iters, uint64_t *elaps
  * to do */
 verbs_bw_loop verbs_bw_choose(bool credits, bool events, bool tx, bool rx);
 
-/** A limited rate (meter.gap_ns > 0) on an open-loop schedule; this end sends, by polling. rx: it also
- * consumes. */
+/** A limited rate (meter.gap_ns > 0) on an open-loop schedule; this end sends, by polling. rx: it
+ * also consumes. */
 verbs_bw_loop verbs_bw_choose_paced(bool credits, bool swap, bool rx);
 verbs_bw_loop verbs_bw_choose_lossy_paced(bool rx);
 
-/** As verbs_bw_choose with credits and verbs_bw_choose_paced, for receives of shared receive queues. */
+/** As verbs_bw_choose with credits and verbs_bw_choose_paced, for receives of shared receive
+ * queues. */
 verbs_bw_loop verbs_bw_choose_shared(bool events, bool tx, bool rx);
 verbs_bw_loop verbs_bw_choose_shared_paced(bool rx);
 /** Compare-and-swaps: each request compares with what the one before it has left. */
 verbs_bw_loop verbs_bw_choose_swap(bool events);
 /**
- * Transports that acknowledge nothing and have no credits. The receiver counts; it ends when all came,
- * or when nothing came for VERBS_QUIET_NS (ten times that before the first message).
+ * Transports that acknowledge nothing and have no credits. The receiver counts; it ends when all
+ * came, or when nothing came for VERBS_QUIET_NS (ten times that before the first message).
  */
 verbs_bw_loop verbs_bw_choose_lossy(bool events, bool tx, bool rx);
 #define VERBS_QUIET_NS 300000000ull
-/** Take what has come after its batch's end, and post the receives again. @return messages, -errno */
+/** Take what has come after its batch's end, and post the receives again. @return messages, -errno
+ */
 int verbs_bw_drain(struct verbs_bw *b);
 
 /** Acknowledge the events taken (the destruction of a CQ waits for that). */

@@ -27,8 +27,7 @@ static __attribute__((noinline, cold)) int post_failed(struct verbs_bw *b, int e
 }
 
 /* Post one chain of at most post_list messages. */
-INLINE int post_chain(
-	struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, unsigned n, bool swap)
+INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, unsigned n, bool swap)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -203,7 +202,8 @@ INLINE void grant(struct verbs_bw *b, uint64_t iters)
 	}
 }
 
-/* The last message's slot belongs to the batch: without it a short batch would be over too early. */
+/* The last message's slot belongs to the batch: without it a short batch would be over too early.
+ */
 static int end_schedule(struct verbs_bw *b, uint64_t iters)
 {
 	uint64_t end = b->meter.zero_tx + (uint64_t)((double)iters * b->meter.gap_ns), since = 0;
@@ -374,7 +374,8 @@ verbs_bw_loop verbs_bw_choose_swap(bool events)
 
 /* ---- without acknowledgements ---------------------------------------------------------------- */
 
-/* Nothing moved: rest, and find out whether anything can still come. @return 1: no more, 0, -errno */
+/* Nothing moved: rest, and find out whether anything can still come. @return 1: no more, 0, -errno
+ */
 INLINE int rest_lossy(struct verbs_bw *b, bool events, bool tx, bool rx, bool sending,
 	unsigned *spins, uint64_t *quiet)
 {
@@ -397,8 +398,8 @@ INLINE int rest_lossy(struct verbs_bw *b, bool events, bool tx, bool rx, bool se
 	return rc;
 }
 
-INLINE int run_lossy(
-	struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool events, bool tx, bool rx, bool paced)
+INLINE int run_lossy(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed, bool events, bool tx,
+	bool rx, bool paced)
 {
 	uint64_t to_send = tx ? iters : 0, quiet = 0, first = 0, last = 0, t0;
 	unsigned spins = 0;
@@ -463,7 +464,7 @@ INLINE int run_lossy(
 #define LOSSY(name, events, tx, rx, paced)                                     \
 	static int name(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed) \
 	{                                                                      \
-		return run_lossy(b, iters, elapsed, events, tx, rx, paced);           \
+		return run_lossy(b, iters, elapsed, events, tx, rx, paced);    \
 	}
 LOSSY(lossy_send_poll, false, true, false, false)
 LOSSY(lossy_send_event, true, true, false, false)

@@ -1,7 +1,7 @@
 SRC += verbs/addr.c verbs/bandwidth.c verbs/cm.c verbs/cmd.c verbs/conn.c verbs/counters.c verbs/crew.c verbs/dev.c \
 	verbs/latency.c verbs/loops.c verbs/loops_bw.c verbs/loops_lat.c verbs/loops_lossy.c verbs/memory.c verbs/ops.c verbs/params.c \
 	verbs/place.c verbs/serve.c verbs/session.c verbs/sniff.c verbs/state.c verbs/wait.c verbs/wc.c verbs/xrc.c
-TESTS += verbs/loops_test.c verbs/counters_test.c verbs/memory_test.c verbs/sniff_test.c
+TESTS += verbs/loops_test.c verbs/serve_test.c verbs/counters_test.c verbs/memory_test.c verbs/sniff_test.c
 TESTS += verbs/addr_test.c verbs/params_test.c
 TESTS += verbs/load_test.c
 SRC += verbs/pairs_account.c verbs/pairs_fit.c verbs/pairs_judge.c verbs/pairs_plan.c verbs/pairs_schedule.c

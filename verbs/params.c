@@ -295,8 +295,8 @@ static int take_memory(struct verbs_params *p, const char *text, struct fb_err *
 	return 0;
 }
 
-/* The CPU polls the last byte of a write, checks the word of an atomic, and looks at a load's buffers
- * while it runs: it cannot reach a GPU's. */
+/* The CPU polls the last byte of a write, checks the word of an atomic, and looks at a load's
+ * buffers while it runs: it cannot reach a GPU's. */
 static int memory_fits(const struct verbs_params *p, struct fb_err *e)
 {
 	bool polls = p->bench != VERBS_LATENCY && p->bench != VERBS_BANDWIDTH;
@@ -310,9 +310,11 @@ static int memory_fits(const struct verbs_params *p, struct fb_err *e)
 			       (p->ops[i] == VERBS_WRITE || !verbs_transports[p->transport].acked);
 		if (!polls && !op->atomic && !watched)
 			continue;
-		fb_fail_usage(e, "--memory gpu: %s %s needs memory that the CPU can read while it runs",
+		fb_fail_usage(e,
+			"--memory gpu: %s %s needs memory that the CPU can read while it runs",
 			op->name, verbs_bench_names[p->bench]);
-		fb_hint(e, "with latency and bandwidth take --op send, read or write-imm; or --memory host");
+		fb_hint(e,
+			"with latency and bandwidth take --op send, read or write-imm; or --memory host");
 		return -EINVAL;
 	}
 	return 0;
@@ -422,7 +424,8 @@ static int take_rate(struct verbs_params *p, const struct verbs_options *o, stru
 	if (o->rate > 0 && !p->rate)
 		return fb_fail_usage(e, "--rate is below one byte a second");
 	if (p->window_ns < VERBS_MIN_WINDOW_NS) {
-		fb_fail_usage(e, "--window is shorter than 1 ms, which a burst of completions fills");
+		fb_fail_usage(
+			e, "--window is shorter than 1 ms, which a burst of completions fills");
 		fb_hint(e, "give --window 10ms or more");
 		return -EINVAL;
 	}
@@ -663,13 +666,51 @@ int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_er
 	return fits_together(p, p->events, e);
 }
 
+static const char *const settings[] = {"depth", "rx_depth", "cq_mod", "post_list", "qps",
+	"bidirectional", "traffic_class", "sl", "mtu", "rdma_cm", "vlan", "memory", "transport"};
+
+static int setting_of(const struct verbs_params *p, const char *key)
+{
+	for (unsigned i = 0; i < sizeof nums / sizeof nums[0]; i++)
+		if (!strcmp(nums[i].key, key))
+			return *num_at(p, nums[i].offset);
+	return 0;
+}
+
+json_t *verbs_params_settings(const struct verbs_params *p)
+{
+	json_t *j = json_object();
+
+	for (unsigned i = 0; j && i < sizeof settings / sizeof settings[0]; i++)
+		fb_json_set_int(j, settings[i], setting_of(p, settings[i]));
+	return j;
+}
+
+int verbs_params_settings_fit(const struct verbs_params *p, const json_t *theirs, struct fb_err *e)
+{
+	for (unsigned i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+		const json_t *v = json_object_get(theirs, settings[i]);
+		int mine = setting_of(p, settings[i]);
+		if (json_is_integer(v) && json_integer_value(v) == mine)
+			continue;
+		fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
+			"the ends differ in '%s': %d here, %lld there", settings[i], mine,
+			(long long)json_integer_value(v));
+		fb_hint(e,
+			"the client's options settle it for both: use the same fabricbench at both ends");
+		return -EPROTO;
+	}
+	return 0;
+}
+
 static void want_gid(struct verbs_gid_want *g, const char *address, int vlan)
 {
 	g->vlan = (unsigned)vlan;
 	g->by_address = address && *address && verbs_gid_parse(address, &g->addr) == 0;
 }
 
-void verbs_params_want(const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want)
+void verbs_params_want(
+	const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want)
 {
 	*want = (struct verbs_dev_want){.device = o->device,
 		.port = (unsigned)o->ib_port,
@@ -683,7 +724,8 @@ void verbs_params_want(const struct verbs_options *o, const struct verbs_params 
 	want_gid(&want->gid, o->gid, p->vlan);
 }
 
-void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port, struct verbs_dev_want *want)
+void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port,
+	struct verbs_dev_want *want)
 {
 	bool chosen = p->peer_gid_index >= 0 || p->peer_gid[0];
 

@@ -108,11 +108,11 @@ struct verbs_params {
 	int pkey; /**< value; VERBS_AUTO: by index */
 	int vlan; /**< 0: any */
 	int rdma_cm;
-	int memory; /**< enum verbs_memory */
-	int gpu;    /**< with VERBS_MEM_GPU */
+	int memory;                    /**< enum verbs_memory */
+	int gpu;                       /**< with VERBS_MEM_GPU */
 	struct verbs_load_params load; /**< with VERBS_LOAD and VERBS_INCAST */
-	uint64_t rate;        /**< bytes/s of payload, each direction; 0: no limit */
-	uint64_t window_ns;   /**< of the series of bytes over time */
+	uint64_t rate;                 /**< bytes/s of payload, each direction; 0: no limit */
+	uint64_t window_ns;            /**< of the series of bytes over time */
 	uint64_t interval_ns; /**< latency: from the start of one iteration to the next; 0: none */
 };
 #define VERBS_NUMA_AUTO (-1)
@@ -133,9 +133,22 @@ json_t *verbs_params_to_json(const struct verbs_params *p);
 int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
 
 /** What a client wants of its own devices. */
-void verbs_params_want(const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want);
+void verbs_params_want(
+	const struct verbs_options *o, const struct verbs_params *p, struct verbs_dev_want *want);
 /** And of the server's, which takes its own device where the client has named none. */
-void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port, struct verbs_dev_want *want);
+void verbs_params_peer_want(const struct verbs_params *p, const char *device, unsigned port,
+	struct verbs_dev_want *want);
+
+/**
+ * What both ends must do alike, as each end does it: depths, moderation, direction, traffic class,
+ * where the MTU comes from. The client's order settles them; this shows that the server has
+ * understood it.
+ * @return new reference
+ */
+json_t *verbs_params_settings(const struct verbs_params *p);
+/** @return 0, or -EPROTO with the first that differs and both values */
+int verbs_params_settings_fit(
+	const struct verbs_params *p, const json_t *theirs, struct fb_err *e) FB_MUST_CHECK;
 
 uint64_t verbs_params_max_size(const struct verbs_params *p);
 bool verbs_params_has(const struct verbs_params *p, enum verbs_op op);

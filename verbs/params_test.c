@@ -418,9 +418,70 @@ static void patterns(void **state)
 	assert_int_not_equal(verbs_pattern_check(a, 64, 1, 3), 0);
 }
 
+static void settings_are_compared(void **state)
+{
+	struct verbs_params a, b;
+	struct fb_err e = {0};
+	json_t *j;
+
+	assert_int_equal(
+		PARSE(VERBS_BANDWIDTH, &a, &e, S("--depth=32"), S("--cq-mod=4"), S("--tclass=106")),
+		0);
+	b = a;
+	j = verbs_params_settings(&b);
+	assert_int_equal(verbs_params_settings_fit(&a, j, &e), 0);
+	json_decref(j);
+	b.cq_mod = 8;
+	j = verbs_params_settings(&b);
+	assert_int_equal(verbs_params_settings_fit(&a, j, &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "'cq_mod': 4 here, 8 there"));
+	json_decref(j);
+	b = a;
+	b.traffic_class = 104;
+	j = verbs_params_settings(&b);
+	fb_err_clear(&e);
+	assert_int_equal(verbs_params_settings_fit(&a, j, &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "'traffic_class': 106 here, 104 there"));
+	json_decref(j);
+	fb_err_clear(&e);
+	assert_int_equal(verbs_params_settings_fit(&a, NULL, &e), -EPROTO);
+}
+
+static void addressing_and_memory(void **state)
+{
+	struct verbs_params p, q;
+	struct fb_err e = {0};
+	json_t *j;
+
+	assert_int_equal(
+		PARSE(VERBS_LATENCY, &p, &e, S("-R"), S("--peer-gid=fd00::1"), S("--vlan=7"),
+			S("--pkey=0x8001"), S("--memory=gpu:3"), S("--op=send,read")),
+		0);
+	j = verbs_params_to_json(&p);
+	assert_int_equal(verbs_params_from_json(&q, j, &e), 0);
+	json_decref(j);
+	assert_true(q.rdma_cm && q.vlan == 7 && q.pkey == 0x8001 && q.memory == VERBS_MEM_GPU &&
+		    q.gpu == 3);
+	assert_string_equal(q.peer_gid, "fd00::1");
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--memory=gpu"), S("--op=write")), -EINVAL);
+	assert_non_null(strstr(e.msg, "the CPU can read"));
+	fb_err_clear(&e);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--gid=10.0.0"), S("--op=send")), -EINVAL);
+	assert_non_null(strstr(e.msg, "10.0.0"));
+	fb_err_clear(&e);
+	assert_int_equal(
+		PARSE(VERBS_LATENCY, &p, &e, S("--pkey=0x10000"), S("--op=send")), -EINVAL);
+	fb_err_clear(&e);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--memory=disk"), S("--op=send")), -EINVAL);
+	fb_err_clear(&e);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("-R"), S("--transport=ud")), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(settings_are_compared),
+		cmocka_unit_test(addressing_and_memory),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(options),
 		cmocka_unit_test(refusals),

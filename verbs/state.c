@@ -133,8 +133,8 @@ static json_t *point_params(
 	return j;
 }
 
-/* Where nothing is acknowledged nothing tells a sender to wait either. Where the CPU is the NIC, the
- * receiver cannot keep up by design: a batch is no longer than the receives that are posted. */
+/* Where nothing is acknowledged nothing tells a sender to wait either. Where the CPU is the NIC,
+ * the receiver cannot keep up by design: a batch is no longer than the receives that are posted. */
 static uint64_t batch_limit(const struct verbs_state *s, enum verbs_op op, unsigned rail)
 {
 	const struct verbs_params *p = &s->job->p;
@@ -200,7 +200,8 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 			memset(r->host + verbs_recv_off(r, q), 0, r->span);
 		}
 		if (verbs_rail_push(r, &why) != 0)
-			fb_warn("filling the buffers: %s", why.msg); /* the check of the data fails then */
+			fb_warn("filling the buffers: %s",
+				why.msg); /* the check of the data fails then */
 	}
 	s->longest = 0;
 	verbs_place_back(&s->placed);
@@ -212,8 +213,8 @@ void verbs_state_prepare(struct verbs_state *s, const struct fb_point *p)
 		s->rail[first].dev->name, s->rail[first].remote.device, s->rail[first].remote.host);
 }
 
-int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q, size_t bytes,
-	struct fb_err *e)
+int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q,
+	size_t bytes, struct fb_err *e)
 {
 	const uint8_t *got = r->host + verbs_data_off(r, q);
 	unsigned peer = s->rank ^ 1;
@@ -224,8 +225,8 @@ int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsi
 		return 0;
 	all = malloc(at);
 	if (!all)
-		return fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG, "wrong data at byte %zu of a %s", at - 1,
-			s->what);
+		return fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG, "wrong data at byte %zu of a %s",
+			at - 1, s->what);
 	verbs_pattern_fill(all, at, peer, q);
 	want = all[at - 1];
 	free(all);
@@ -233,8 +234,9 @@ int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsi
 		"wrong data: byte %zu of the message on %s, queue pair %u, is 0x%02x and should be "
 		"0x%02x (%s)",
 		at - 1, r->dev->name, q, got[at - 1], want, s->what);
-	fb_hint(e, "look at counters of corruption (icrc), memory errors (edac) and IOMMU messages in "
-		   "dmesg at both ends");
+	fb_hint(e,
+		"look at counters of corruption (icrc), memory errors (edac) and IOMMU messages in "
+		"dmesg at both ends");
 	return -EBADMSG;
 }
 
@@ -261,8 +263,9 @@ int verbs_state_wrong_values(
 		verbs_ops[op].atomic ? "times the value that an atomic fetched was"
 				     : "times the immediate of a message was",
 		s->what);
-	fb_hint(e, "does another program use this device's memory or queue pairs? compare firmware of "
-		   "both NICs (ethtool -i)");
+	fb_hint(e,
+		"does another program use this device's memory or queue pairs? compare firmware of "
+		"both NICs (ethtool -i)");
 	return -EBADMSG;
 }
 
@@ -274,16 +277,18 @@ int verbs_state_check_words(struct verbs_state *s, const struct fb_point *p, con
 	for (unsigned i = first; i < first + count; i++) {
 		const struct verbs_rail *r = &s->rail[i];
 		for (unsigned q = 0; q < n; q++) {
-			uint64_t got = *(const volatile uint64_t *)(const void *)(r->buf +
-				verbs_recv_off(r, q));
+			uint64_t got =
+				*(const volatile uint64_t *)(const void *)(r->buf +
+									   verbs_recv_off(r, q));
 			if (got == done[q])
 				continue;
 			fb_fail(e, FB_EXIT_WRONG_DATA, EBADMSG,
 				"wrong data: word %u on %s holds %llu after %llu atomics (%s)", q,
 				r->dev->name, (unsigned long long)got, (unsigned long long)done[q],
 				s->what);
-			fb_hint(e, "does the device keep atomics of several queue pairs apart? look "
-				   "at atomic_cap in ibv_devinfo -v at both ends");
+			fb_hint(e,
+				"does the device keep atomics of several queue pairs apart? look "
+				"at atomic_cap in ibv_devinfo -v at both ends");
 			return -EBADMSG;
 		}
 	}

@@ -64,8 +64,8 @@ void verbs_state_judge(struct verbs_state *s, struct fb_validity *v);
 int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t bytes,
 	struct fb_err *e) FB_MUST_CHECK;
 /** The same for one queue pair of a rail. */
-int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q, size_t bytes,
-	struct fb_err *e) FB_MUST_CHECK;
+int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q,
+	size_t bytes, struct fb_err *e) FB_MUST_CHECK;
 /** -EBADMSG: so many immediates or fetched values were not the expected ones. */
 int verbs_state_wrong_values(
 	struct verbs_state *s, enum verbs_op op, uint64_t wrong, struct fb_err *e) FB_MUST_CHECK;

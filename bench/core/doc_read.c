@@ -136,6 +136,31 @@ static const struct shape hist_keys[] = {
 	{.key = "buckets", .types = T_ARR, .items = T_ARR},
 	{.key = NULL},
 };
+static const struct shape stats_ci_keys[] = {
+	{.key = "level", .types = T_NUM},
+	{.key = NULL},
+};
+static const struct shape stats_keys[] = {
+	{.key = "ci", .types = T_OBJ, .optional = true, .keys = stats_ci_keys},
+	{.key = NULL},
+};
+static const struct shape interval_keys[] = {
+	{.key = "t_ns", .types = T_INT, .natural = true},
+	{.key = "bytes", .types = T_INT, .natural = true},
+	{.key = NULL},
+};
+static const struct shape worst_keys[] = {
+	{.key = "value", .types = T_NUM},
+	{.key = "window_ns", .types = T_INT, .natural = true},
+	{.key = "t_ns", .types = T_INT, .natural = true},
+	{.key = NULL},
+};
+static const struct shape rate_keys[] = {
+	{.key = "requested", .types = T_NUM},
+	{.key = "achieved", .types = T_NUM | T_NULL},
+	{.key = "share", .types = T_NUM | T_NULL},
+	{.key = NULL},
+};
 static const struct shape result_keys[] = {
 	{.key = "case", .types = T_STR, .words = not_empty},
 	{.key = "job", .types = T_STR | T_NULL},
@@ -155,7 +180,17 @@ static const struct shape result_keys[] = {
 	{.key = "warmup_dropped", .types = T_INT, .natural = true},
 	{.key = "hist", .types = T_OBJ, .optional = true, .keys = hist_keys},
 	{.key = "samples", .types = T_ARR, .optional = true, .items = T_NUM},
-	{.key = "stats", .types = T_OBJ},
+	{.key = "line_rate", .types = T_NUM, .optional = true},
+	{.key = "measured_at", .types = T_STR, .optional = true},
+	{.key = "interval_ns", .types = T_INT, .optional = true, .natural = true},
+	{.key = "intervals",
+		.types = T_ARR,
+		.optional = true,
+		.items = T_OBJ,
+		.item_keys = interval_keys},
+	{.key = "worst_window", .types = T_OBJ | T_NULL, .optional = true, .keys = worst_keys},
+	{.key = "rate", .types = T_OBJ, .optional = true, .keys = rate_keys},
+	{.key = "stats", .types = T_OBJ, .keys = stats_keys},
 	{.key = "per_rank", .types = T_ARR, .items = T_OBJ, .item_keys = rank_keys},
 	{.key = "counters", .types = T_OBJ, .keys = counters_keys},
 	{.key = "validity", .types = T_OBJ, .keys = validity_keys},
@@ -170,6 +205,7 @@ static const struct shape expected_keys[] = {
 };
 static const struct shape check_keys[] = {
 	{.key = "id", .types = T_STR, .words = not_empty},
+	{.key = "case", .types = T_STR, .optional = true, .words = not_empty},
 	{.key = "state", .types = T_STR, .words = state_words},
 	{.key = "observed", .types = T_ANY},
 	{.key = "expected", .types = T_OBJ | T_NULL, .keys = expected_keys},
