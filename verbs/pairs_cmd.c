@@ -124,6 +124,20 @@ static int after_batch(struct pairs_run *r, struct fb_err *e)
 	return rc;
 }
 
+/* A plan, or who watches a log, learns why from standard error. */
+static void say_verdict(struct fb_doc *doc)
+{
+	const json_t *v = json_object_get(fb_doc_json(doc), "verdict");
+	const json_t *reasons = json_object_get(v, "reasons"), *one = json_array_get(reasons, 0);
+	size_t n = json_array_size(reasons);
+
+	if (n > 1)
+		fb_error("%s: %s, and %zu more", fb_json_str(v, "state", "?"),
+			json_string_value(one), n - 1);
+	else if (n > 0)
+		fb_error("%s: %s", fb_json_str(v, "state", "?"), json_string_value(one));
+}
+
 static int close_doc(struct session *s, struct fb_err *e, json_t *simulation, int status)
 {
 	fb_progress_end();
@@ -135,6 +149,8 @@ static int close_doc(struct session *s, struct fb_err *e, json_t *simulation, in
 	if (e->code) {
 		status = fb_cmd_fail(e);
 		fb_doc_error(s->out.doc, e);
+	} else if (status != FB_EXIT_OK) {
+		say_verdict(s->out.doc);
 	}
 	return fb_doc_finish(s->out.doc, status);
 }
