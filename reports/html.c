@@ -83,8 +83,7 @@ static void all_sections(struct fb_strbuf *b, const struct rep_page *p)
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		const char *name = sections[i].name;
 		bool any = has_figures(p->figures, name) || has_values(p->doc, name);
-		if (!any && (!sections[i].missing ||
-				    (i == 0 && json_object_get(p->doc, "pairs"))))
+		if (!any && (!sections[i].missing || (i == 0 && json_object_get(p->doc, "pairs"))))
 			continue;
 		rep_tag(b, "h2", NULL, "%s", name);
 		fb_strbuf_add(b, "\n");

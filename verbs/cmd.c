@@ -66,7 +66,8 @@ static const char *const notes[VERBS_NUM_BENCHES] = {
 		"  half a link:   fabricbench verbs load --bg-rate 50Gb/s --bg-direction both SERVER",
 };
 static const char *const summaries[VERBS_NUM_BENCHES] = {
-	[VERBS_LATENCY] = "Latency of RDMA sends, writes, reads and atomics between this host and a server.",
+	[VERBS_LATENCY] =
+		"Latency of RDMA sends, writes, reads and atomics between this host and a server.",
 	[VERBS_BANDWIDTH] = "Bandwidth and message rate of RDMA writes, reads, sends and atomics.",
 	[VERBS_LOAD] = "Tail latency of a probe flow, idle and beside a background flow.",
 };
@@ -126,7 +127,8 @@ static int check_target(const struct verbs_options *v, struct fb_err *e)
 	return 0;
 }
 
-static int open_node(struct verbs_node *node, const struct verbs_options *v, const struct verbs_params *p, struct fb_err *e)
+static int open_node(struct verbs_node *node, const struct verbs_options *v,
+	const struct verbs_params *p, struct fb_err *e)
 {
 	struct verbs_dev_want want;
 

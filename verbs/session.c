@@ -97,8 +97,7 @@ static int compare_kind(
 	return rc;
 }
 
-int verbs_session_order(
-	struct verbs_client *c, struct fb_oob *o, bool *hardware, struct fb_err *e)
+int verbs_session_order(struct verbs_client *c, struct fb_oob *o, bool *hardware, struct fb_err *e)
 {
 	json_t *order = make_order(c);
 	int rc;

@@ -27,8 +27,8 @@ struct verbs_client {
 };
 /** The first messages of a session alone: the order, and agreement on it and on the opened devices.
  * @param hardware are there real NICs at both ends? @return 0 or the first cause */
-int verbs_session_order(struct verbs_client *c, struct fb_oob *o, bool *hardware,
-	struct fb_err *e) FB_MUST_CHECK;
+int verbs_session_order(
+	struct verbs_client *c, struct fb_oob *o, bool *hardware, struct fb_err *e) FB_MUST_CHECK;
 /** Run a session as rank 0. @return 0 or the first cause, from whichever end */
 int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err *e) FB_MUST_CHECK;
 

@@ -7,7 +7,7 @@
 struct fb_opt_spec;
 
 struct fb_cmd {
-	const char *name; /**< "topo", or the second word under a group: "latency" */
+	const char *name;    /**< "topo", or the second word under a group: "latency" */
 	const char *summary; /**< NULL: not in the help */
 	/** argv[0] is the command's own name. @return the exit status */
 	int (*run)(int argc, char **argv);
