@@ -41,7 +41,7 @@ server() {
 run_case() { # NAME COMMAND...: status, messages and seconds of one case
 	local name=$1 began=$SECONDS status=0
 	shift
-	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
+	timeout -k 5 90 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
 }
 
@@ -86,7 +86,7 @@ client() {
 	sleep 2
 	served after-own-down
 	# The server's goes down, 3 s after this session came.
-	bandwidth peer-down -D 12s --point-timeout 15s
+	bandwidth peer-down -D 30s --point-timeout 15s
 	for ((i = 0; i < 60; i++)); do
 		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
 		sleep 0.5
@@ -184,9 +184,9 @@ lost() { # NAME SECONDS: status 3 within so many seconds, and a cause
 	echo "# $name: $took s: $(said "$name")" >&2
 	verdict "$name" "$why"
 }
-lost own-down 45
+lost own-down 75
 measured after-own-down 'true'
-lost peer-down 45
+lost peer-down 75
 measured after-peer-down 'true'
 why=''
 if [[ $(cat "$a/serve.rc" 2>/dev/null) != 0 ]]; then why="the server ended with $(cat "$a/serve.rc" 2>/dev/null)"; fi
