@@ -167,8 +167,13 @@ int pairs_make_params(const struct pairs_options *o, struct verbs_params *p, str
 	if (rc)
 		return rc;
 	struct verbs_options mine = v;
-	mine.op = o->op ? o->op : bandwidth ? (char[]){"write"} : (char[]){"send"};
-	mine.size = o->size ? o->size : bandwidth ? (char[]){"1M"} : (char[]){"8"};
+	char write_op[] = "write", send_op[] = "send", large[] = "1M", small[] = "8";
+	mine.op = bandwidth ? write_op : send_op;
+	mine.size = bandwidth ? large : small;
+	if (o->op)
+		mine.op = o->op;
+	if (o->size)
+		mine.size = o->size;
 	mine.ib_port = o->ib_port;
 	mine.gid_index = o->gid_index;
 	mine.gid_type = o->gid_type;
