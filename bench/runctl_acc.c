@@ -339,8 +339,8 @@ static json_t *percentile_cis(const struct fb_hist *h)
 	double v;
 	fb_json_set_real(all, "level", LEVEL, NULL);
 	for (size_t i = 0; i < NWANTED; i++) {
-		uint64_t lo, hi;
-		size_t mlo, mhi;
+		uint64_t lo = 0, hi = 0;
+		size_t mlo = 0, mhi = 0;
 		double from, to;
 		bool have = wanted[i].q == 0.5
 				    ? fb_median_ci_ranks(h->n, LEVEL, &mlo, &mhi)

@@ -232,7 +232,7 @@ static int unexpected(
 static int wait_for(struct verbs_cm *cm, const struct verbs_rail *r, struct fb_oob *o,
 	uint64_t deadline, enum rdma_cm_event_type want, const char *what, struct fb_err *e)
 {
-	struct seen s;
+	struct seen s = {0};
 	int rc = next_event(cm, r, o, deadline, what, &s, e);
 
 	if (rc)
@@ -382,7 +382,7 @@ static int accept_all(struct verbs_rail *r, const struct verbs_params *p, struct
 	unsigned up = 0;
 
 	while (up < r->nqp) {
-		struct seen s;
+		struct seen s = {0};
 		int rc =
 			next_event(r->cm, r, o, deadline, "waiting for the peer's requests", &s, e);
 		if (rc)

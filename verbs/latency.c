@@ -178,7 +178,7 @@ static int check(void *st, const struct fb_point *p, struct fb_validity *v, stru
 		fb_validity_add(v, FB_SUSPECT,
 			"%llu of %llu messages lost: %s acknowledges nothing, and no answer came "
 			"within %d ms",
-			(unsigned long long)lost, (unsigned long long)(own->asked * count), t->name,
+			(unsigned long long)lost, (unsigned long long)own->asked * count, t->name,
 			(int)(own->rail[first].l.lost_ns / 1000000));
 	if (wrong)
 		return verbs_state_wrong_values(s, op, wrong, e);

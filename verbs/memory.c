@@ -67,7 +67,7 @@ static int no_huge_pages(size_t len, int err, struct fb_err *e)
 		fb_fmt_size(size, one, sizeof one), (unsigned long long)total,
 		(unsigned long long)left, strerror(err));
 	fb_hint(e, "as root: sysctl vm.nr_hugepages=%llu; or --memory host",
-		(unsigned long long)(total - left + need));
+		(unsigned long long)total - left + need);
 	return -ENOMEM;
 }
 

@@ -424,6 +424,7 @@ static int run_leader(struct session *s, const struct fb_oob_cfg *cfg,
 	if (rc == 0)
 		status = k.wrong_data ? FB_EXIT_WRONG_DATA
 				      : (int)pairs_doc_exit(s->run.judgement.verdict);
+	s->run.arg = NULL; /* k ends with this function */
 	pairs_ranks_end(&k);
 	pairs_worker_close(&k.worker);
 	fb_oob_close(k.oob);

@@ -149,7 +149,7 @@ static int by_name(const void *a, const void *b)
 
 static int check_twice(const struct pairs_fleet *f, const char *path, struct fb_err *e)
 {
-	const char **names = calloc(f->hosts, sizeof *names);
+	const char **names = calloc((size_t)f->hosts + 1, sizeof *names);
 	int rc = 0;
 
 	if (!names)

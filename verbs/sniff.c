@@ -104,7 +104,7 @@ static void listen_until(int fd, uint64_t deadline, struct verbs_sniffed *s)
 	while (!fb_stop_requested() && fb_clock_ns() < deadline) {
 		struct pollfd pf = {.fd = fd, .events = POLLIN};
 		uint8_t buf[128];
-		struct sockaddr_ll from;
+		struct sockaddr_ll from = {0};
 		socklen_t len = sizeof from;
 		ssize_t n = recvfrom(fd, buf, sizeof buf, 0, (struct sockaddr *)&from, &len);
 		if (n > 0 && from.sll_pkttype != PACKET_OUTGOING)
