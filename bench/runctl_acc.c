@@ -152,15 +152,19 @@ static double rank_elapsed(const struct fb_oob_part *part, bool has_samples)
 }
 
 /* What arrived, by the ranks where it arrived; the work of a batch that one rank sent and another
- * took. @return false when no rank, or of senders that add up not every one's target, can tell */
+ * took. The time is the longer of both ends': a receiver that was not running finds messages
+ * waiting and takes them in no time, and nothing arrives faster than it is sent. @return false when
+ * no rank, or of senders that add up not every one's target, can tell */
 static bool arrived(struct acc *a, const struct fb_oob_part *parts, double *work, double *ns)
 {
-	double rate = 0, own = rank_elapsed(&parts[0], true);
+	double rate = 0, sent = rank_elapsed(&parts[0], true);
 	int told = 0;
+	for (int r = 1; r < a->size && a->combine == FB_COMBINE_SUM_RATE; r++)
+		sent = fmax(sent, rank_elapsed(&parts[r], false));
 	*ns = 0;
 	for (int r = 0; r < a->size; r++) {
 		const struct batch_status *s = status_of(&parts[r]);
-		double t = s->received_ns > 0 ? (double)s->received_ns : own;
+		double t = fmax((double)s->received_ns, sent);
 		if (s->received <= 0 || t <= 0)
 			continue;
 		rate += s->received / t;

@@ -41,7 +41,8 @@ struct known_cfg {
 	bool noisy;
 	bool arrives;  /* the last rank takes half of what is sent, in twice the time */
 	bool timeless; /* it cannot tell the time */
-	bool both;     /* every rank takes */
+	bool waiting; /* it was not running, found all messages waiting, and took them in no time */
+	bool both;    /* every rank takes */
 };
 struct known {
 	const struct known_cfg *cfg;
@@ -139,7 +140,7 @@ static int known_measure(
 	k->count += (int64_t)iters;
 	if (k->cfg->arrives && (k->rank == 1 || k->cfg->both)) {
 		s->received = (double)iters / 2;
-		s->received_ns = k->cfg->timeless ? 0 : iters * 2000;
+		s->received_ns = k->cfg->timeless ? 0 : k->cfg->waiting ? 1 : iters * 2000;
 	}
 	if (k->rank == 0 && fb_run_counting(k->run))
 		counted += iters;
@@ -359,6 +360,18 @@ static void test_arrivals(void **state)
 	bw = result(d, "known/0", "bandwidth");
 	assert_true(fabs(fb_json_num(bw, "value", 0) - 0.5e8) < 1);
 	drive_free(d);
+
+	/* Nothing arrives faster than it is sent, however late the receiver looks. */
+	for (int both = 0; both < 2; both++) {
+		d = drive_new(NONE, 0);
+		d->b.combine = both ? FB_COMBINE_SUM_RATE : FB_COMBINE_OWNER;
+		d->cfg.arrives = d->cfg.waiting = true;
+		d->cfg.both = both;
+		assert_int_equal(drive(d, 2), 0);
+		bw = result(d, "known/0", "bandwidth");
+		assert_true(fb_json_num(bw, "value", 0) <= (both ? 1.0e8 : 0.5e8) + 1);
+		drive_free(d);
+	}
 
 	/* Both directions: all that arrived, or, when one end cannot tell, what was sent. */
 	d = drive_new(NONE, 0);
