@@ -186,8 +186,15 @@ void verbs_series_extend(const struct verbs_series *s, uint64_t quantum, json_t 
 		no_worst(result, why);
 		return;
 	}
+	double slowest = (double)s->worst_bytes / (double)s->window_ns * 1e9;
+	if (slowest > fb_json_num(result, "value", slowest)) {
+		no_worst(result,
+			"the receiver was not always running and took waiting messages faster than they "
+			"were sent: its windows do not show the link");
+		return;
+	}
 	worst = json_object();
-	fb_json_set_real(worst, "value", (double)s->worst_bytes / (double)s->window_ns * 1e9, NULL);
+	fb_json_set_real(worst, "value", slowest, NULL);
 	fb_json_set_int(worst, "window_ns", (int64_t)s->window_ns);
 	fb_json_set_int(worst, "t_ns", (int64_t)(s->worst_at * s->window_ns));
 	json_object_set_new(result, "worst_window", worst);
