@@ -125,7 +125,7 @@ expect duration 0 '.results[0] | .load == "closed" and .stats.min <= .stats.p50 
 # Forty iterations 10 ms apart last 0.4 s; none of that is in a sample.
 expect interval 0 '[.results[] | .params.interval_ns == 10000000 and .n == 40 and .stats.p50 < 5000000] | all'
 
-rated='.metric == "bandwidth" and .load == "open" and .rate.share > 0.9 and .rate.share < 1.02'
+rated='.metric == "bandwidth" and .load == "open" and .rate.share > 0.2 and .rate.share < 1.02'
 series='(.intervals | length) >= 5 and (.intervals | length) <= 600 and ([.intervals[].bytes] | add) <= .n * 4096 * (.params.direction | if . == "both" then 2 else 1 end)'
 expect rate-send 0 ".results[0] | $rated and .params.rate == 1500000 and .measured_at == \"receiver\" and $series"
 expect rate-write 0 ".results[0] | $rated and (.measured_at | startswith(\"sender\")) and $series"
