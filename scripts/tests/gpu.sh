@@ -84,7 +84,7 @@ if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
 	ends gpu-check-on-gpu 0
 else
 	run "$program" gpu-check
-	ends gpu-check-no-gpu 77 'no CUDA device|plug-in'
+	ends gpu-check-no-gpu 77 'no CUDA device|plug-in|was not found'
 	run "$top/scripts/gpu-check"
 	ends gpu-check-script-no-gpu 77 'no NVIDIA GPU'
 	echo "skip gpu-check-gpu: there is no NVIDIA GPU"

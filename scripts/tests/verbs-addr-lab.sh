@@ -22,7 +22,7 @@ addresses() { # NUMBER
 	ip addr add "10.100.0.$1/24" dev eth0.100
 	ip link set eth0.100 up
 	modprobe rdma_ucm
-	sysctl -q -w vm.nr_hugepages=8
+	echo 8 >/proc/sys/vm/nr_hugepages
 	# Duplicate address detection of the link-local address takes a second or two.
 	local i
 	for ((i = 0; i < 100; i++)); do
