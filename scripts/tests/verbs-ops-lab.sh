@@ -38,7 +38,7 @@ cases() {
 run_case() { # NAME COMMAND...
 	local name=$1 began=$SECONDS status=0
 	shift
-	timeout -k 5 40 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
+	timeout -k 5 150 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
 	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
 }
 
@@ -97,7 +97,7 @@ fi
 work=$(mktemp -d)
 trap '"$top/scripts/keep-documents" "$work" verbs-ops-lab; rm -rf "$work"' EXIT
 status=0
-"$top/scripts/lab/lab" --guests 2 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
+"$top/scripts/lab/lab" --guests 2 --timeout 900 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
 	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
 b=$work/guest1
 bad=0
