@@ -13,13 +13,14 @@
 
 #include "bench/core/err.h"
 
-#define FB_PLUGIN_ABI    1
+#define FB_PLUGIN_ABI    2
 #define FB_PLUGIN_SYMBOL "fabricbench_plugin_v1"
 
 struct fb_oob_provider; /* bench/oob/oob_ops.h */
 struct coll_ops;        /* collectives/coll_ops.h */
 struct fb_mem_ops;      /* bench/mem/mem_ops.h */
 struct gemm_ops;        /* bench/train/gemm_ops.h */
+struct p2p_ops;         /* collectives/p2p_ops.h */
 
 struct fb_plugin {
 	unsigned abi;      /**< FB_PLUGIN_ABI */
@@ -34,6 +35,7 @@ struct fb_plugin {
 	const struct coll_ops *coll;
 	const struct fb_mem_ops *mem;
 	const struct gemm_ops *gemm;
+	const struct p2p_ops *p2p; /**< the messages of a training step; NULL: none */
 };
 const struct fb_plugin *fabricbench_plugin_v1(void);
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schedule of a step as data: a list of tasks, built once from model, strategy, micro-batches
+ * and recomputation. The executor runs it, the accountant reads it (bytes, gathered units alive),
+ * the predictor puts times on it (schedule_times).
+ *
+ * A task is identified by its index and signals its own completion; it waits for tasks of smaller
+ * index only. Tasks of one queue run in the order of the list. Every rank has the same list.
+ */
+#ifndef TRAIN_SCHEDULE_H
+#define TRAIN_SCHEDULE_H
+
+#include "bench/train/strategy.h"
+
+enum sched_op {
+	SCHED_GATHER,         /**< all-gather a unit's parameters into a slot */
+	SCHED_RELEASE,        /**< the slot may be overwritten; no time */
+	SCHED_EMBED_FWD,      /**< unit root */
+	SCHED_FWD,            /**< a block */
+	SCHED_HEAD,           /**< root: final norm, head, loss, forward and backward */
+	SCHED_RECOMPUTE,      /**< a block's forward again */
+	SCHED_BWD,            /**< a block */
+	SCHED_EMBED_BWD,      /**< unit root */
+	SCHED_REDUCE_SCATTER, /**< a unit's gradients within the shard group */
+	SCHED_ALL_REDUCE,     /**< whole gradients (ddp), or a shard's across replicas (hybrid) */
+	SCHED_NORM,           /**< local sum of squares of all shards */
+	SCHED_NORM_REDUCE,    /**< all-reduce of that scalar over the shard group */
+	SCHED_GRADS_OUT,      /**< a unit's gradient shard to where the optimizer is (offload) */
+	SCHED_STATE_IN,       /**< optimizer state of a unit from file or host memory */
+	SCHED_UPDATE,         /**< AdamW on a unit's shard */
+	SCHED_STATE_OUT,      /**< and back */
+	SCHED_PARAMS_IN,      /**< a unit's new parameter shard to the device (offload) */
+	SCHED_PARAM_GATHER,   /**< zero1, zero2: whole parameters after the update */
+	SCHED_OP_COUNT
+};
+enum sched_queue {
+	SCHED_COMPUTE,
+	SCHED_Q_GATHER,
+	SCHED_Q_REDUCE,
+	SCHED_Q_REPLICATE,
+	SCHED_Q_STORAGE,
+	SCHED_QUEUE_COUNT
+};
+extern const char *const sched_op_names[];    /**< "all_gather", "release", "embed_fwd", ... */
+extern const char *const sched_queue_names[]; /**< "compute", "gather", "reduce", ... */
+
+#define SCHED_MAX_WAITS 4
+struct sched_task {
+	enum sched_op op;
+	enum sched_queue queue;
+	int unit;  /**< 0..layers-1, layers: root; -1: none */
+	int micro; /**< micro-batch; -1: none */
+	int slot;  /**< which of the two gathered-parameter slots; 2: the root's own; -1: none */
+	int waits[SCHED_MAX_WAITS]; /**< indexes of tasks; -1: none */
+	int64_t count;              /**< elements per rank of a collective, else 0 */
+};
+struct schedule {
+	struct sched_task *v;
+	int n, cap;
+};
+/**
+ * FSDP's schedule (training.md 6.2): gather of the next block is begun while one computes, at most
+ * two gathered blocks alive beside the root, the last block stays gathered into backward, backward
+ * gathers the block before; reduce-scatter after each block's backward, one at a time on its own
+ * queue. overlap false: every collective also waits for the compute before it and the next compute
+ * for it.
+ * @return 0 or -ENOMEM
+ */
+int schedule_build(const struct step_config *c, struct schedule *s, struct fb_err *e) FB_MUST_CHECK;
+void schedule_free(struct schedule *s);
+/** Waits point back, queues exist, every slot is filled when used and never overwritten in use, at
+ * most two gathered units besides the root alive. @return 0 or -EPROTO with the task at fault */
+int schedule_check(
+	const struct step_config *c, const struct schedule *s, struct fb_err *e) FB_MUST_CHECK;
+
+/** Add up a schedule's bytes sent per rank by kind, from its tasks: equals step_bytes(). */
+void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b);
+
+/* ---- times on the list ----------------------------------------------------------------------- */
+
+/** How the two kinds of queue share what is below them. */
+struct sched_machine {
+	double latency_ns;  /**< of a collective */
+	double ns_per_byte; /**< of the link out of a rank */
+	bool shared_link; /**< all collectives of a rank share that link, first come first served */
+	/** Added to each collective of an op, and a factor of its bytes' time (0 counts as 1). */
+	double add_ns[SCHED_OP_COUNT], factor[SCHED_OP_COUNT];
+};
+struct sched_times {
+	double step_ns;
+	double compute_ns;                 /**< sum over tasks of the compute queue */
+	double exposed_ns[SCHED_OP_COUNT]; /**< compute stood still for this kind */
+	double *start, *end;               /**< per task; owned, schedule_times_free() */
+};
+/**
+ * Max-plus recurrence over the list: a task starts when its waits and its queue's predecessor have
+ * ended. compute_ns[i]: time of task i where it is no collective (collectives' own times follow
+ * from `m` and bytes[i], the bytes sent of task i).
+ */
+int schedule_times(const struct schedule *s, const struct sched_machine *m,
+	const double *compute_ns, const double *bytes, struct sched_times *t,
+	struct fb_err *e) FB_MUST_CHECK;
+void schedule_times_free(struct sched_times *t);
+
+#endif
