@@ -123,6 +123,13 @@ struct oob_conn {
 void oob_conn_init(struct oob_conn *c, int fd);
 /** Non-blocking, no delay, keepalive. */
 int oob_conn_tune(int fd);
+/** Longest silence of a peer's machine, ms: time for six retransmissions (Linux doubles from 0.2
+ * s), so that neither a lossy path nor a machine denied its CPU for seconds is taken for a lost
+ * one. */
+#define OOB_SILENT_MS 20000
+/** Has the peer's machine acknowledged nothing for `ms`, while data for it was sent again and
+ * again? */
+bool oob_conn_silent(const struct oob_conn *c, unsigned ms);
 /**
  * Read what is there. @return 1: a whole frame stands in c->h and c->body (take it with
  * oob_conn_take()); 0: not yet; -ECONNRESET: the stream ended; -EPROTO: foreign or over `limit`;
@@ -156,6 +163,8 @@ struct oob_tcp {
 	bool told;          /**< the others know */
 	bool some;          /**< rank 0: a rank that goes, goes alone (fb_oob_cfg.some) */
 	struct fb_oob_listener *listener; /**< a server's: further clients hear "busy" */
+	unsigned silent_ms;               /**< OOB_SILENT_MS, but for tests */
+	uint64_t looked;                  /**< when silence was looked for last */
 };
 /** Make o a tcp star of `size` ranks; connections are filled in by the caller. */
 int oob_tcp_init(struct fb_oob *o, int rank, int size, struct fb_err *e);

@@ -158,6 +158,25 @@ static void read_peer(struct fb_oob *o, int rank)
 	}
 }
 
+/* A machine that is gone sends no end of stream. Asking the kernel is a system call for each peer,
+ * hence not at every look. */
+static void look_for_silence(struct fb_oob *o)
+{
+	struct oob_tcp *t = tcp_of(o);
+	const uint64_t now = fb_clock_ns();
+	if (now - t->looked < t->silent_ms * 50000ull) /* a twentieth */
+		return;
+	t->looked = now;
+	for (int i = 0; i < o->size && t->dead.code == 0; i++) {
+		struct oob_conn *c = &t->conn[i];
+		if (!is_peer(o, i) || !oob_conn_silent(c, t->silent_ms))
+			continue;
+		c->why = ETIMEDOUT;
+		c->eof = true;
+		gone(o, i);
+	}
+}
+
 /* Wait at most ms for news from anyone, or until `out` can be written. */
 static int pump(struct fb_oob *o, int out, int ms)
 {
@@ -179,6 +198,7 @@ static int pump(struct fb_oob *o, int out, int ms)
 			if (p[k].revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL))
 				read_peer(o, t->pfd_rank[k]);
 	}
+	look_for_silence(o);
 	if (t->listener) {
 		char who[128];
 		oob_turn_away(t->listener, fb_oob_peer(o, 0, who, sizeof(who)));
@@ -337,6 +357,7 @@ int oob_tcp_init(struct fb_oob *o, int rank, int size, struct fb_err *e)
 	for (int i = 0; i < size; i++)
 		oob_conn_init(&t->conn[i], -1);
 	oob_hostname(t->hosts[rank], OOB_HOST);
+	t->silent_ms = OOB_SILENT_MS;
 	o->ops = &tcp_ops;
 	o->rank = rank;
 	o->size = size;

@@ -7,11 +7,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -391,6 +395,105 @@ static void silent_peer_times_out(void **state)
 	fb_oob_listener_close(s.l);
 }
 
+/* ---- a lost link: the loopback interface of a network of our own ------------------------------
+ */
+
+static int set_loopback(bool up)
+{
+	struct ifreq r = {.ifr_name = "lo"};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	r.ifr_flags = up ? IFF_UP : 0;
+	int rc = ioctl(fd, SIOCSIFFLAGS, &r);
+	close(fd);
+	return rc;
+}
+
+/* Three seconds instead of twenty. */
+static void impatient(struct fb_oob *o)
+{
+	struct oob_tcp *t = o->priv;
+	static const int one = 1, two = 2;
+	const int fd = t->conn[1 - o->rank].fd;
+	t->silent_ms = 1500;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &two, sizeof(two));
+}
+
+/* Its answer to the barrier is under way for ever. */
+static int cut_off_session(struct fb_oob *o, struct fb_err *e)
+{
+	impatient(o);
+	int rc = fb_oob_barrier(o, S(10), e);
+	set_loopback(false);
+	return rc == 0 ? fb_oob_barrier(o, S(20), e) : rc;
+}
+
+/* @return 0; 77: not allowed here; else where it went wrong */
+static int cut_off(void)
+{
+	struct fb_err e = {0};
+	struct server s = {.session = cut_off_session};
+	struct fb_oob *o;
+	int port = 0;
+	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return 77;
+	if (set_loopback(true) != 0)
+		return 77;
+	if (fb_oob_listen("127.0.0.1", &port, NULL, &s.l, &e) != 0)
+		return 1;
+	if (pthread_create(&s.thread, NULL, serve, &s) != 0)
+		return 2;
+	if (fb_oob_connect("127.0.0.1", port, NULL, S(5), &o, &e) != 0)
+		return 3;
+	impatient(o);
+	if (fb_oob_barrier(o, S(10), &e) != 0)
+		return 4;
+	/* This end only waits, and has nothing under way. */
+	if (fb_oob_barrier(o, S(20), &e) != -ECONNRESET || !strstr(e.msg, "is gone"))
+		return 5;
+	pthread_join(s.thread, NULL);
+	if (s.rc != -ECONNRESET || !strstr(s.err.msg, "is gone: Connection timed out"))
+		return 6;
+	fb_oob_close(o);
+	fb_oob_listener_close(s.l);
+	return 0;
+}
+
+static void lost_link(void **state)
+{
+	int status;
+	const pid_t child = fork();
+	if (child == 0)
+		_exit(cut_off());
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		fb_test_skip("oob-lost-link", "no network namespace may be made here");
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A rank that measures does not read: a window that stays closed is no silence. */
+static void closed_window(void **state)
+{
+	int port;
+	struct fb_oob_listener *l = door(NULL, &port);
+	struct oob_conn c;
+	struct fb_err e = {0};
+	static const uint8_t hdr[OOB_HDR];
+	static char junk[16 << 20];
+	size_t done = 0;
+	int fd;
+	assert_int_equal(oob_dial("127.0.0.1", port, false, S(5), &fd, &e), 0);
+	oob_conn_init(&c, fd);
+	assert_int_equal(oob_conn_write(&c, hdr, junk, sizeof(junk), &done), 0);
+	poll(NULL, 0, 700); /* several probes */
+	assert_false(oob_conn_silent(&c, 0));
+	oob_conn_close(&c);
+	fb_oob_listener_close(l);
+}
+
 static int big_session(struct fb_oob *o, struct fb_err *e)
 {
 	const uint32_t n = FB_OOB_MAX_MSG;
@@ -445,6 +548,8 @@ int main(void)
 		cmocka_unit_test(cannot_listen),
 		cmocka_unit_test(dead_server),
 		cmocka_unit_test(silent_peer_times_out),
+		cmocka_unit_test(lost_link),
+		cmocka_unit_test(closed_window),
 		cmocka_unit_test(largest_message),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
