@@ -43,6 +43,12 @@ enum sched_queue {
 };
 extern const char *const sched_op_names[];    /**< "all_gather", "release", "embed_fwd", ... */
 extern const char *const sched_queue_names[]; /**< "compute", "gather", "reduce", ... */
+/** Each op belongs to one queue. */
+enum sched_queue schedule_queue_of(enum sched_op op);
+
+/** Where gathered parameters of a unit lie: 0 and 1 are shared by the blocks in turn. */
+#define SCHED_SLOT_ROOT 2 /* the root's own, filled once a step */
+#define SCHED_SLOT_OWN  3 /* each block's own (shard-grad-op) */
 
 #define SCHED_MAX_WAITS 4
 struct sched_task {
@@ -50,9 +56,22 @@ struct sched_task {
 	enum sched_queue queue;
 	int unit;  /**< 0..layers-1, layers: root; -1: none */
 	int micro; /**< micro-batch; -1: none */
-	int slot;  /**< which of the two gathered-parameter slots; 2: the root's own; -1: none */
+	/** Of a gather, release and each compute task: where the unit's gathered parameters lie; of
+	 * PARAMS_IN before a gather: that gather's slot, whose own part it fills. -1: parameters
+	 * are whole between steps (ddp, zero1, zero2), or none are touched. Of STATE_IN, UPDATE and
+	 * STATE_OUT under offload: which of two buffers of optimizer state. */
+	int slot;
+	/** Of tasks that write gradients or reduce them: which buffer of a unit's gradients, 0 or 1
+	 * for blocks in turn, 2 for the root; -1: the unit's place in the whole gradients
+	 * (step_grads_whole()), or none are touched. */
+	int gslot;
+	bool fresh;      /**< writes gradients: zero the buffer first */
+	bool accumulate; /**< reduces: the result is added to the gradients kept, and gslot is free
+			    then; otherwise it stays in place in the buffer */
 	int waits[SCHED_MAX_WAITS]; /**< indexes of tasks; -1: none */
-	int64_t count;              /**< elements per rank of a collective, else 0 */
+	/** Elements of a collective: per rank of a gather and a reduce-scatter (padded shard), all
+	 * that is reduced of an all-reduce; of a storage task: of the shard. Else 0. */
+	int64_t count;
 };
 struct schedule {
 	struct sched_task *v;
@@ -73,6 +92,19 @@ void schedule_free(struct schedule *s);
 int schedule_check(
 	const struct step_config *c, const struct schedule *s, struct fb_err *e) FB_MUST_CHECK;
 
+/**
+ * Bytes that one rank sends for a task, or moves to or from the storage; 0 for compute tasks. F is
+ * the shard group's size, R the replicas', W the size of a parameter at work, G of a gradient:
+ *   gathers       (F-1) * count * W
+ *   reduce        (F-1) * count * wire type
+ *   all-reduce    2 * (R-1) * ceil(count/R) * wire type
+ *   norm          2 * (F-1) * 8
+ *   grads out     count * G
+ *   state in      count * 3 * G          (master, momentum, variance)
+ *   state out     count * 3 * G, and count * W where parameters are offloaded too
+ *   params in     count * W
+ */
+double schedule_task_bytes(const struct step_config *c, const struct sched_task *t);
 /** Add up a schedule's bytes sent per rank by kind, from its tasks: equals step_bytes(). */
 void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b);
 

@@ -63,6 +63,24 @@ struct step_config {
 	bool offload_params;
 };
 
+/**
+ * Are the gradients of all micro-batches added up in whole unsharded units, to be reduced in place
+ * after the last one? Otherwise every micro-batch writes each unit's gradients into one of two
+ * buffers (a third for the root), and what their reduction yields is added to the gradients kept:
+ * the whole of them for ddp, this rank's shard for the others.
+ */
+static inline bool step_grads_whole(const struct step_config *c)
+{
+	if (c->micro_batches == 1)
+		return !c->strategy.shard_grads;
+	return !(c->sync_each || c->strategy.kind == STRATEGY_ZERO2);
+}
+/** How often a step reduces each unit's gradients. */
+static inline int step_reductions(const struct step_config *c)
+{
+	return step_grads_whole(c) ? 1 : c->micro_batches;
+}
+
 /** Bytes sent per step by one rank, by kind, over padded shards; what exchange.h counts. */
 struct step_bytes {
 	double all_gather, reduce_scatter, all_reduce, norm; /**< norm: the scalar's all-reduce */
