@@ -28,6 +28,7 @@ struct engine_config {
 	uint64_t optimizer_delay_ns, storage_delay_ns, rank_delay_ns; /**< of each such task; of
 									 each compute task */
 	uint64_t exchange_delay_ns[SCHED_OP_COUNT];
+	double storage_slow; /**< each storage task lasts that share longer; 0: not */
 };
 
 /** What a step measured on this rank; times in ns. */
@@ -39,6 +40,8 @@ struct step_stats {
 	double loss;      /**< mean per token of the global batch, the same on all ranks */
 	double grad_norm; /**< of the whole gradient, before clipping; NAN without clip */
 	int64_t tokens;   /**< of this rank */
+	/** What went out, of all collectives: within the node, to other nodes of the rack, beyond. */
+	uint64_t node_bytes, rack_bytes, far_bytes;
 };
 struct task_time {
 	uint64_t start, end; /**< now()'s ns; of a collective: begun and known to be over */
