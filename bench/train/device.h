@@ -154,6 +154,8 @@ struct tr_dev_ops {
 	/** FLOPs of products since open: linear by gemm(), attention's own; and ns spent in each.
 	 */
 	void (*count)(struct tr_dev *d, struct tr_count *c);
+	/** FLOPs that attn_fwd and attn_bwd count for that shape: of the tiles they compute. */
+	void (*attn_flops)(const struct tr_attn *a, double *fwd, double *bwd);
 	/** Every product shape that was made: calls fn for each. */
 	void (*shapes)(struct tr_dev *d,
 		void (*fn)(void *arg, const struct gemm_shape *s, const char *impl, uint64_t calls),

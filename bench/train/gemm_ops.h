@@ -13,7 +13,8 @@
 
 #include "bench/core/err.h"
 
-enum gemm_dtype { GEMM_F32, GEMM_BF16 };
+/** f64: of the plain loops alone. */
+enum gemm_dtype { GEMM_F32, GEMM_BF16, GEMM_F64 };
 
 struct gemm_shape {
 	int64_t m, n, k;
