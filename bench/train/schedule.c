@@ -62,10 +62,8 @@ struct builder {
 	int gathers, next_gather, releases;
 	int root_gather;
 	int *gathered, *released; /* task, by slot, or by unit where each block has its own */
-	int next_grad;
-	int reader[3]; /* last reduction that read a gradient buffer */
-	int *reduced;  /* by unit: its last reduction in the step */
-	int *grads_out;
+	int reader[3];            /* last reduction that read a gradient buffer */
+	int *reduced;             /* by unit: its last reduction in the step */
 };
 
 static int64_t unit_elements(const struct builder *b, int unit)
@@ -135,17 +133,10 @@ static int gather_of(const struct builder *b, int unit, int micro, bool backward
 
 static int put_gather(struct builder *b, int unit, int micro, int slot, int after)
 {
-	int in = -1;
-	if (b->offload && b->c->offload_params) {
-		in = put(b, SCHED_PARAMS_IN, unit, micro);
-		b->s->v[in].slot = slot;
-		b->s->v[in].count = shard_elements(b, unit);
-		wait_for(b, in, after);
-	}
 	int i = put(b, SCHED_GATHER, unit, micro);
 	b->s->v[i].slot = slot;
 	b->s->v[i].count = shard_elements(b, unit);
-	wait_for(b, i, in >= 0 ? in : after);
+	wait_for(b, i, after);
 	return i;
 }
 static void next_gather(struct builder *b)
@@ -238,15 +229,6 @@ static void reduce(struct builder *b, int unit, int micro, int gslot, int after)
 	b->reader[gslot] = i;
 	b->reduced[unit] = i;
 }
-static void grads_out(struct builder *b, int unit, int micro)
-{
-	if (!b->offload || micro != b->c->micro_batches - 1)
-		return;
-	int i = put(b, SCHED_GRADS_OUT, unit, micro);
-	b->s->v[i].count = shard_elements(b, unit);
-	wait_for(b, i, b->reduced[unit]);
-	b->grads_out[unit] = i;
-}
 
 /* ---- the step -------------------------------------------------------------------------------- */
 
@@ -254,14 +236,12 @@ static void backward(struct builder *b, int unit, int micro)
 {
 	if (b->c->recompute == TR_RECOMPUTE_FULL)
 		put_block(b, SCHED_RECOMPUTE, unit, micro, true);
-	int gslot = b->next_grad++ % 2;
+	int gslot = unit % 2;
 	int i = put_block(b, SCHED_BWD, unit, micro, true);
 	writes_grads(b, i, micro, gslot, true);
 	int slot = b->s->v[i].slot;
 	reduce(b, unit, micro, gslot, i);
 	release(b, unit, micro, slot);
-	/* After the next gather's own fetch, which must not queue behind this reduction. */
-	grads_out(b, unit, micro);
 }
 static void micro_batch(struct builder *b, int micro)
 {
@@ -281,46 +261,45 @@ static void micro_batch(struct builder *b, int micro)
 	reduce(b, root, micro, 2, i);
 	if (micro == b->c->micro_batches - 1)
 		release(b, root, micro, SCHED_SLOT_ROOT);
-	grads_out(b, root, micro);
 }
 
-/* Units in the order in which their reductions end. */
-static int update_order(const struct builder *b, int k)
+/* Gradients and optimizer state of a unit to where it is updated: one of two buffers in turn. */
+static int bring(struct builder *b, int unit, const int freed[2])
 {
-	return k < b->layers ? b->layers - 1 - k : b->layers;
+	int in[2];
+	for (int k = 0; k < 2; k++) {
+		in[k] = put(b, k ? SCHED_STATE_IN : SCHED_GRADS_OUT, unit, -1);
+		b->s->v[in[k]].slot = unit % 2;
+		b->s->v[in[k]].count = shard_elements(b, unit);
+		wait_for(b, in[k], freed[unit % 2]);
+	}
+	wait_for(b, in[0], b->reduced[unit]);
+	return in[1]; /* of one queue: the other has ended then */
 }
-static int state_in(struct builder *b, int k, const int state_out[2])
+static int put_back(struct builder *b, enum sched_op op, int unit, int update)
 {
-	int unit = update_order(b, k);
-	int i = put(b, SCHED_STATE_IN, unit, -1);
-	b->s->v[i].slot = k % 2;
+	int i = put(b, op, unit, -1);
+	b->s->v[i].slot = unit % 2;
 	b->s->v[i].count = shard_elements(b, unit);
-	wait_for(b, i, state_out[k % 2]);
+	wait_for(b, i, update);
 	return i;
 }
+/* While a unit is updated, the next one's state comes in. */
 static void update_offloaded(struct builder *b, int norm)
 {
-	int in[2] = {-1, -1}, out[2] = {-1, -1};
-	for (int k = 0; k <= b->layers; k++) {
-		int unit = update_order(b, k), s = k % 2;
-		if (k == 0 || !b->c->overlap)
-			in[s] = state_in(b, k, out);
-		if (k < b->layers && b->c->overlap)
-			in[!s] = state_in(b, k + 1, out);
-		int up = put(b, SCHED_UPDATE, unit, -1);
+	int in[2] = {-1, -1}, freed[2] = {-1, -1};
+	for (int u = 0; u <= b->layers; u++) {
+		int s = u % 2;
+		if (u == 0 || !b->c->overlap)
+			in[s] = bring(b, u, freed);
+		if (u < b->layers && b->c->overlap)
+			in[!s] = bring(b, u + 1, freed);
+		int up = put(b, SCHED_UPDATE, u, -1);
 		b->s->v[up].slot = s;
 		wait_for(b, up, in[s]);
-		wait_for(b, up, b->grads_out[unit]);
 		wait_for(b, up, norm);
-		out[s] = put(b, SCHED_STATE_OUT, unit, -1);
-		b->s->v[out[s]].slot = s;
-		b->s->v[out[s]].count = shard_elements(b, unit);
-		wait_for(b, out[s], up);
-		if (b->c->offload_params)
-			continue;
-		int i = put(b, SCHED_PARAMS_IN, unit, -1);
-		b->s->v[i].count = shard_elements(b, unit);
-		wait_for(b, i, up);
+		put_back(b, SCHED_STATE_OUT, u, up);
+		freed[s] = put_back(b, SCHED_PARAMS_IN, u, up);
 	}
 }
 static void update(struct builder *b)
@@ -339,8 +318,7 @@ static void update(struct builder *b)
 		return;
 	}
 	enum strategy_kind kind = b->c->strategy.kind;
-	for (int k = 0; k <= b->layers; k++) {
-		int unit = update_order(b, k);
+	for (int unit = 0; unit <= b->layers; unit++) {
 		int up = put(b, SCHED_UPDATE, unit, -1);
 		wait_for(b, up, b->reduced[unit]);
 		wait_for(b, up, norm);
@@ -356,9 +334,9 @@ static void update(struct builder *b)
 static int64_t most_tasks(const struct step_config *c)
 {
 	int64_t units = c->model.layers + 1;
-	/* a block: params in, gather and release twice; forward, again, backward; two reductions
-	 * and grads out; then state in, update, state out, params in or gather */
-	return c->micro_batches * units * 12 + units * 4 + 2;
+	/* a block: gather and release twice; forward, again, backward; two reductions; then grads
+	 * out, state in, update, state out, params in */
+	return c->micro_batches * units * 9 + units * 5 + 2;
 }
 static int *indexes(int n)
 {
@@ -398,8 +376,7 @@ int schedule_build(const struct step_config *c, struct schedule *s, struct fb_er
 	b.gathered = indexes(b.layers + 2);
 	b.released = indexes(b.layers + 2);
 	b.reduced = indexes(b.layers + 1);
-	b.grads_out = indexes(b.layers + 1);
-	if (!s->v || !b.gathered || !b.released || !b.reduced || !b.grads_out) {
+	if (!s->v || !b.gathered || !b.released || !b.reduced) {
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a schedule of %d tasks",
 			s->cap);
 		schedule_free(s);
@@ -416,7 +393,6 @@ int schedule_build(const struct step_config *c, struct schedule *s, struct fb_er
 	update(&b);
 	rc = 0;
 free_indexes:
-	free(b.grads_out);
 	free(b.reduced);
 	free(b.released);
 	free(b.gathered);
@@ -436,7 +412,7 @@ double schedule_task_bytes(const struct step_config *c, const struct sched_task 
 	double n = (double)t->count;
 	double others = c->strategy.shard - 1, replicas = c->strategy.replicate;
 	double work = (double)tr_dtype_size(c->work), wire = (double)tr_dtype_size(c->reduce);
-	double grad = (double)tr_dtype_size(tr_grad_dtype(c->work));
+	double state = 3 * (double)tr_dtype_size(tr_grad_dtype(c->work));
 	switch (t->op) {
 	case SCHED_GATHER:
 	case SCHED_PARAM_GATHER: return others * n * work;
@@ -445,12 +421,19 @@ double schedule_task_bytes(const struct step_config *c, const struct sched_task 
 		return 2 * (replicas - 1) * wire *
 		       (double)shard_cut(t->count, c->strategy.replicate).per_rank;
 	case SCHED_NORM_REDUCE: return 2 * others * 8;
-	case SCHED_GRADS_OUT: return n * grad;
-	case SCHED_STATE_IN: return n * 3 * grad;
-	case SCHED_STATE_OUT: return n * 3 * grad + (c->offload_params ? n * work : 0);
-	case SCHED_PARAMS_IN: return n * work;
+	case SCHED_GRADS_OUT: return n * (double)tr_dtype_size(step_sum_dtype(c));
+	case SCHED_STATE_IN:
+	case SCHED_STATE_OUT: return c->offload_file ? n * state : 0;
+	case SCHED_PARAMS_IN: return c->offload_params ? 0 : n * work;
 	default: return 0;
 	}
+}
+
+double schedule_fetch_bytes(const struct step_config *c, const struct sched_task *t)
+{
+	if (t->op != SCHED_GATHER || c->strategy.kind != STRATEGY_OFFLOAD || !c->offload_params)
+		return 0;
+	return (double)t->count * (double)tr_dtype_size(c->work);
 }
 
 void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b)
@@ -467,7 +450,10 @@ void schedule_bytes(const struct step_config *c, const struct schedule *s, struc
 		[SCHED_STATE_IN] = &b->offload_in,
 		[SCHED_PARAMS_IN] = &b->offload_in,
 	};
-	for (int i = 0; i < s->n; i++)
-		if (kind[s->v[i].op])
-			*kind[s->v[i].op] += schedule_task_bytes(c, &s->v[i]);
+	for (int i = 0; i < s->n; i++) {
+		const struct sched_task *t = &s->v[i];
+		if (kind[t->op])
+			*kind[t->op] += schedule_task_bytes(c, t);
+		b->offload_in += schedule_fetch_bytes(c, t);
+	}
 }

@@ -56,13 +56,12 @@ struct sched_task {
 	enum sched_queue queue;
 	int unit;  /**< 0..layers-1, layers: root; -1: none */
 	int micro; /**< micro-batch; -1: none */
-	/** Of a gather, release and each compute task: where the unit's gathered parameters lie; of
-	 * PARAMS_IN before a gather: that gather's slot, whose own part it fills. -1: parameters
-	 * are whole between steps (ddp, zero1, zero2), or none are touched. Of STATE_IN, UPDATE and
-	 * STATE_OUT under offload: which of two buffers of optimizer state. */
+	/** Of a gather, release and each compute task: where the unit's gathered parameters lie;
+	 * -1: they are whole between steps (ddp, zero1, zero2), or none are touched. Under offload,
+	 * of the tasks around an update: which of two buffers of gradients and state, unit % 2. */
 	int slot;
-	/** Of tasks that write gradients or reduce them: which buffer of a unit's gradients, 0 or 1
-	 * for blocks in turn, 2 for the root; -1: the unit's place in the whole gradients
+	/** Of tasks that write gradients or reduce them: which buffer of a unit's gradients,
+	 * unit % 2 for blocks, 2 for the root; -1: the unit's place in the whole gradients
 	 * (step_grads_whole()), or none are touched. */
 	int gslot;
 	bool fresh;      /**< writes gradients: zero the buffer first */
@@ -93,18 +92,20 @@ int schedule_check(
 	const struct step_config *c, const struct schedule *s, struct fb_err *e) FB_MUST_CHECK;
 
 /**
- * Bytes that one rank sends for a task, or moves to or from the storage; 0 for compute tasks. F is
- * the shard group's size, R the replicas', W the size of a parameter at work, G of a gradient:
+ * Bytes that one rank sends for a task, or moves to or from where an offloaded optimizer is; 0 for
+ * compute tasks. F is the shard group's size, R the replicas', W the size of a parameter at work,
+ * G of a gradient and of each part of the optimizer's state, S of what gradients are summed in:
  *   gathers       (F-1) * count * W
  *   reduce        (F-1) * count * wire type
  *   all-reduce    2 * (R-1) * ceil(count/R) * wire type
  *   norm          2 * (F-1) * 8
- *   grads out     count * G
- *   state in      count * 3 * G          (master, momentum, variance)
- *   state out     count * 3 * G, and count * W where parameters are offloaded too
- *   params in     count * W
+ *   grads out     count * S
+ *   state in, out count * 3 * G where it lies in a file (master, momentum, variance), else 0
+ *   params in     count * W; 0 where parameters are offloaded too
  */
 double schedule_task_bytes(const struct step_config *c, const struct sched_task *t);
+/** What a gather brings in first where parameters are offloaded: count * W; else 0. */
+double schedule_fetch_bytes(const struct step_config *c, const struct sched_task *t);
 /** Add up a schedule's bytes sent per rank by kind, from its tasks: equals step_bytes(). */
 void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b);
 

@@ -61,6 +61,7 @@ struct step_config {
 	bool deterministic; /**< one sequence at a time; sums in fixed point */
 	bool clip;          /**< gradient norm and clipping */
 	bool offload_params;
+	bool offload_file; /**< the offloaded state lies in a file, not in host memory */
 };
 
 /**
@@ -74,6 +75,11 @@ static inline bool step_grads_whole(const struct step_config *c)
 	if (c->micro_batches == 1)
 		return !c->strategy.shard_grads;
 	return !(c->sync_each || c->strategy.kind == STRATEGY_ZERO2);
+}
+/** What gradients are kept and summed in: G, or fixed point. */
+static inline enum tr_dtype step_sum_dtype(const struct step_config *c)
+{
+	return c->deterministic ? TR_I64 : tr_grad_dtype(c->work);
 }
 /** How often a step reduces each unit's gradients. */
 static inline int step_reductions(const struct step_config *c)
