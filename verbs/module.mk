@@ -10,6 +10,7 @@ FUZZ += verbs/order_fuzz.c
 SRC += verbs/figure.c verbs/flow.c verbs/incast.c verbs/incast_cmd.c verbs/incast_report.c verbs/incast_run.c \
 	verbs/load.c verbs/load_params.c verbs/probe.c
 SRC += verbs/pace.c verbs/series.c
+SRC += verbs/params_wire.c
 TESTS += verbs/wc_test.c verbs/meter_test.c verbs/defects_test.c
 SRC += verbs/pairs_cmd.c verbs/pairs_doc.c verbs/pairs_fleet.c verbs/pairs_opts.c verbs/pairs_pair.c verbs/pairs_ranks.c \
 	verbs/pairs_run.c verbs/pairs_sim.c verbs/pairs_table.c
