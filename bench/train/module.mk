@@ -4,3 +4,4 @@ SRC += bench/train/model.c bench/train/model_file.c
 TESTS += bench/train/model_test.c
 SRC += bench/train/net.c bench/train/net_block.c bench/train/net_head.c
 SRC += bench/train/schedule.c
+SRC += bench/train/engine.c bench/train/engine_mem.c bench/train/engine_tasks.c bench/train/engine_run.c bench/train/tokens.c bench/train/store.c
