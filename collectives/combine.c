@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Element-wise reductions, one loop per type and operation, so that the compiler can vectorise
- * each.
+ * each (module.mk asks it to).
  */
+#include <string.h>
+
 #include "collectives/local_priv.h"
 #include "collectives/pattern.h"
+
+#define TILE 1024 /* elements of a sum of many rows: its accumulator stays in the first cache */
+
+/* bfloat16 as in pattern.c, visible to the loops below. */
+static inline float widen_bf16(uint16_t b)
+{
+	const uint32_t u = (uint32_t)b << 16;
+	float f;
+	memcpy(&f, &u, sizeof(f));
+	return f;
+}
+
+static inline uint16_t narrow_bf16(float f)
+{
+	uint32_t u;
+	memcpy(&u, &f, sizeof(u));
+	const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+	const uint32_t nan = (u >> 16) | 0x40u; /* stays one */
+	return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+}
 
 /* T is a type: it cannot stand in parentheses. */
 // NOLINTBEGIN(bugprone-macro-parentheses)
@@ -48,7 +70,73 @@ void coll_combine(enum coll_dtype t, enum coll_redop op, void *acc, const void *
 	case COLL_FLOAT: KIND(float, float);
 	case COLL_DOUBLE: KIND(double, double);
 	case COLL_HALF: KIND16(coll_half_to_float, coll_float_to_half);
-	case COLL_BFLOAT16: KIND16(coll_bf16_to_float, coll_float_to_bf16);
+	case COLL_BFLOAT16: KIND16(widen_bf16, narrow_bf16);
 	case COLL_DTYPE_COUNT: break;
+	}
+}
+
+/* ---- sums of many rows -------------------------------------------------------------------------
+ */
+
+static void widen(enum coll_dtype t, float *restrict acc, const uint16_t *in, size_t n)
+{
+	if (t == COLL_BFLOAT16)
+		for (size_t i = 0; i < n; i++)
+			acc[i] = widen_bf16(in[i]);
+	else
+		for (size_t i = 0; i < n; i++)
+			acc[i] = coll_half_to_float(in[i]);
+}
+
+static void widen_add(enum coll_dtype t, float *restrict acc, const uint16_t *in, size_t n)
+{
+	if (t == COLL_BFLOAT16)
+		for (size_t i = 0; i < n; i++)
+			acc[i] += widen_bf16(in[i]);
+	else
+		for (size_t i = 0; i < n; i++)
+			acc[i] += coll_half_to_float(in[i]);
+}
+
+static void narrow(enum coll_dtype t, uint16_t *out, const float *restrict acc, size_t n)
+{
+	if (t == COLL_BFLOAT16)
+		for (size_t i = 0; i < n; i++)
+			out[i] = narrow_bf16(acc[i]);
+	else
+		for (size_t i = 0; i < n; i++)
+			out[i] = coll_float_to_half(acc[i]);
+}
+
+static void sum_tile16(
+	enum coll_dtype t, uint16_t *out, const void *const *rows, int count, size_t at, size_t n)
+{
+	float acc[TILE];
+	widen(t, acc, (const uint16_t *)rows[0] + at, n);
+	for (int r = 1; r < count; r++)
+		widen_add(t, acc, (const uint16_t *)rows[r] + at, n);
+	narrow(t, out + at, acc, n);
+}
+
+/* By way of a buffer of its own: `out` may be a row that is still to be added. */
+static void sum_tile(
+	enum coll_dtype t, char *out, const void *const *rows, int count, size_t at, size_t n)
+{
+	_Alignas(64) char acc[TILE * sizeof(double)];
+	const size_t size = coll_dtype_size(t), from = at * size;
+	memcpy(acc, (const char *)rows[0] + from, n * size);
+	for (int r = 1; r < count; r++)
+		coll_combine(t, COLL_SUM, acc, (const char *)rows[r] + from, n);
+	memcpy(out + from, acc, n * size);
+}
+
+void coll_sum_rows(enum coll_dtype t, void *out, const void *const *rows, int count, size_t n)
+{
+	for (size_t at = 0; at < n; at += TILE) {
+		const size_t some = n - at < TILE ? n - at : TILE;
+		if (coll_dtype_size(t) == 2)
+			sum_tile16(t, out, rows, count, at, some);
+		else
+			sum_tile(t, out, rows, count, at, some);
 	}
 }

@@ -39,13 +39,21 @@ struct exchange_tiers {
 
 struct exchange; /* one collective at a time on one group */
 
-/** Scratch grows at the first use of a size and stays. `sums` as coll_combine's types; NULL stats
- * are not kept. */
+/** Scratch grows at the first use of a size and stays. tiers NULL: all on one node.
+ * @return 0; -EINVAL: rank, size, stride or the rack map do not fit; -ENOMEM */
 int exchange_new(const struct p2p_ops *ops, struct p2p *p, const struct exchange_group *g,
 	const struct exchange_tiers *tiers, struct exchange **x, struct fb_err *e) FB_MUST_CHECK;
+/** A collective that is still in progress must have been ended by abort() of this rank or by
+ * exchange_test()'s error before. */
 void exchange_free(struct exchange *x);
-/** Bytes of scratch that a reduce-scatter of `count` elements per rank takes here. */
+/** Bytes of scratch that a reduce-scatter of `count` elements per rank takes here; one block more
+ * when `out` lies elsewhere inside `in` than in its own block. */
 size_t exchange_scratch(const struct exchange_group *g, size_t count, enum coll_dtype t);
+
+/* Beginning: @return 0; -EBUSY: one is in progress; -ENOMEM; -EOVERFLOW: absurd count; -ECONNRESET
+ * and the like with the cause. Buffers must stay until it is done. A group of one is done at once,
+ * as are zero elements. 16-bit floats: direct sums are made in float and rounded once, a ring's
+ * are rounded at every rank. */
 
 /** count elements from each rank; out has size*count. send may be out + rank*count (in place). */
 int exchange_all_gather(struct exchange *x, const void *send, void *out, size_t count,
@@ -53,12 +61,15 @@ int exchange_all_gather(struct exchange *x, const void *send, void *out, size_t 
 /** in has size*count elements, out gets the sum of block `rank`; may lie inside in. */
 int exchange_reduce_scatter(struct exchange *x, const void *in, void *out, size_t count,
 	enum coll_dtype t, struct fb_err *e) FB_MUST_CHECK;
-/** In place, any count. */
+/** In place, any count: blocks of ceil(count/size), the last ones short, are padded on the wire. */
 int exchange_all_reduce(struct exchange *x, void *buf, size_t count, enum coll_dtype t,
 	struct fb_err *e) FB_MUST_CHECK;
 /** Move on; *done. Call often. @return 0, -ECONNRESET and the like with the cause */
 int exchange_test(struct exchange *x, bool *done, struct fb_err *e) FB_MUST_CHECK;
-/** Of the collective in progress or last done: when it started, and ended (now()'s ns). */
+/** When it is worth testing again, now()'s ns; 0: at once. */
+uint64_t exchange_wake(const struct exchange *x);
+/** Of the collective in progress or last done: when it started, and ended (now()'s ns; 0: has not).
+ */
 void exchange_times(const struct exchange *x, uint64_t *started, uint64_t *ended);
 const struct exchange_stats *exchange_stats(const struct exchange *x);
 /** A collective of this group is called done only this much later, and that much per byte sent

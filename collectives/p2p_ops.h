@@ -36,14 +36,20 @@ struct p2p_ops {
 		struct p2p_req **r, struct fb_err *e);
 	int (*irecv)(struct p2p *p, int peer, enum p2p_channel ch, void *buf, size_t bytes,
 		struct p2p_req **r, struct fb_err *e);
-	/** Progress everything; *done: this request is over and *r is the transport's again.
-	 * @return 0; -EMSGSIZE: the peer sent another length; -ECONNRESET: aborted */
+	/** Progress at least this request; *done: it is over and *r is the transport's again.
+	 * @return 0; -EMSGSIZE: the peer sent another length; -ECONNRESET: aborted, or the peer has
+	 * left. After an error every later call of this rank returns -ECONNRESET with the first
+	 * cause; local then holds no buffer of this rank any more, mpi may still read those of
+	 * sends begun until the process ends. */
 	int (*test)(struct p2p *p, struct p2p_req *r, bool *done, struct fb_err *e);
 	/** When it is worth testing again, now()'s ns; 0: at once. For waits that sleep. */
 	uint64_t (*wake)(struct p2p *p);
-	/** End everybody's waits with this cause; must not block. Callable from any rank. */
+	/** End everybody's waits with this cause, the first one given; must not block. Callable
+	 * from any rank. */
 	void (*abort)(struct p2p *p, const struct fb_err *why);
 	void (*close)(struct p2p *p);
+	/** The clock of env; NULL: fb_clock_ns(). */
+	uint64_t (*now)(struct p2p *p);
 };
 
 #endif
