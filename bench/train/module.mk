@@ -1,7 +1,16 @@
 SRC += bench/train/gemm_check.c bench/train/peaks.c bench/train/gpu_check.c bench/train/gpu_verify.c bench/train/gpu_bench.c
 TESTS += bench/train/gemm_test.c bench/train/peaks_test.c
 SRC += bench/train/model.c bench/train/model_file.c bench/train/strategy.c
-TESTS += bench/train/model_test.c
+TESTS += bench/train/model_test.c bench/train/strategy_test.c
 SRC += bench/train/net.c bench/train/net_block.c bench/train/net_head.c
 SRC += bench/train/schedule.c
 SRC += bench/train/engine.c bench/train/engine_mem.c bench/train/engine_tasks.c bench/train/engine_run.c bench/train/tokens.c bench/train/store.c
+SRC += bench/train/cpu.c bench/train/cpu_attn.c bench/train/gemm_plain.c
+# The kernels vectorize without reordering: nothing is contracted, so every width gives the same bits.
+SRC += bench/train/cpu_base.c bench/train/cpu_avx2.c bench/train/cpu_avx512.c
+CPU_KERNEL_CFLAGS := $(if $(DEBUG),,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math
+CFLAGS_bench/train/cpu_base.c := $(CPU_KERNEL_CFLAGS)
+CFLAGS_bench/train/cpu_avx2.c := $(CPU_KERNEL_CFLAGS)
+CFLAGS_bench/train/cpu_avx512.c := $(CPU_KERNEL_CFLAGS)
+CFLAGS_bench/train/gemm_plain.c := $(if $(DEBUG),,-O3)
+TESTS += bench/train/cpu_test.c
