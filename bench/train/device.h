@@ -164,5 +164,7 @@ struct tr_dev_ops {
 
 /** The CPU; cfg.work chooses f32, bf16 or f64. */
 extern const struct tr_dev_ops tr_cpu;
+/** Its attn_flops: tiles above the diagonal are left out (cpu_attn.c says which). */
+void cpu_attn_flops(const struct tr_attn *a, double *fwd, double *bwd);
 
 #endif
