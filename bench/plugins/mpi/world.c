@@ -169,9 +169,13 @@ static int turn(struct fb_oob *o, int rank, uint64_t begin, uint64_t deadline, c
 	const uint64_t now = w->now();
 	if (check_abort(o) != 0)
 		return dead(w, e);
-	if (has_left(w, rank))
+	if (has_left(w, rank)) {
+		/* Its cause was sent before its good-bye, but may have come since we looked. */
+		if (check_abort(o) != 0)
+			return dead(w, e);
 		return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
 			name(o, rank, who, sizeof(who)));
+	}
 	if (o->stopped && o->stopped())
 		return fb_fail(e, FB_EXIT_UNMEASURED, EINTR, "interrupted while waiting for %s",
 			name(o, rank, who, sizeof(who)));
@@ -288,10 +292,14 @@ static int mpi_lost(struct fb_oob *o, struct fb_err *e)
 	char who[128];
 	if (check_abort(o) != 0)
 		return dead(w, e);
-	for (int i = 0; i < o->size; i++)
-		if (is_peer(o, i) && has_left(w, i))
-			return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
-				name(o, i, who, sizeof(who)));
+	for (int i = 0; i < o->size; i++) {
+		if (!is_peer(o, i) || !has_left(w, i))
+			continue;
+		if (check_abort(o) != 0)
+			return dead(w, e);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ECONNRESET, "%s has left",
+			name(o, i, who, sizeof(who)));
+	}
 	return 0;
 }
 
