@@ -14,3 +14,5 @@ CFLAGS_bench/train/cpu_avx2.c := $(CPU_KERNEL_CFLAGS)
 CFLAGS_bench/train/cpu_avx512.c := $(CPU_KERNEL_CFLAGS)
 CFLAGS_bench/train/gemm_plain.c := $(if $(DEBUG),,-O3)
 TESTS += bench/train/cpu_test.c
+TESTS += bench/train/engine_test.c
+TESTS += bench/train/net_test.c
