@@ -115,10 +115,12 @@ struct tr_dev_ops {
 	/** h = silu(g) * u */
 	void (*swiglu_fwd)(
 		struct tr_queue *q, void *W_h, const void *W_g, const void *W_u, int64_t n);
+	/** du may be dh */
 	void (*swiglu_bwd)(struct tr_queue *q, void *W_dg, void *W_du, const void *W_dh,
 		const void *W_g, const void *W_u, int64_t n);
 	/** GPT-2's tanh form */
 	void (*gelu_fwd)(struct tr_queue *q, void *W_y, const void *W_x, int64_t n);
+	/** dx may be dy */
 	void (*gelu_bwd)(
 		struct tr_queue *q, void *W_dx, const void *W_dy, const void *W_x, int64_t n);
 	/** y[r][c] += b[c] */
