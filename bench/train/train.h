@@ -105,8 +105,8 @@ struct train_job {
 int train_job_settle(struct train_job *j, const struct train_opts *o, int ranks, bool local,
 	struct fb_err *e) FB_MUST_CHECK;
 void train_job_free(struct train_job *j);
-/** The channel on which this strategy's collectives of a kind go. */
-enum p2p_channel train_inject_channel(const struct step_config *c, enum train_inject_kind k);
+/** The channel on which the collectives of a kind go. */
+enum p2p_channel train_inject_channel(enum train_inject_kind k);
 /** What one rank's engine is opened with. */
 void train_engine_config(const struct train_job *j, int rank, int core, struct engine_config *c);
 

@@ -15,6 +15,7 @@
 #include "bench/train/train.h"
 
 #define DEFAULT_SEQ 128
+#define PLAN_SEQ    8192
 
 /* ---- model, strategy, batch ------------------------------------------------------------------ */
 
@@ -23,6 +24,8 @@ static int settle_shape(struct train_job *j, int ranks, struct fb_err *e)
 	const struct train_opts *o = j->o;
 	struct step_config *s = &j->step;
 	struct train_batch b = {(int64_t)o->global_batch, (int64_t)o->micro_batch, o->accumulate};
+	if (o->plan && b.global == 0 && b.micro == 0)
+		b.micro = 1;
 	int rc = model_find(o->model, &s->model, e);
 	if (rc == 0)
 		rc = strategy_parse(o->strategy, ranks, &s->strategy, e);
@@ -34,8 +37,9 @@ static int settle_shape(struct train_job *j, int ranks, struct fb_err *e)
 	s->micro_seqs = b.micro;
 	s->micro_batches = b.accumulate;
 	s->seq = (int64_t)o->seq;
+	int64_t most = o->plan ? PLAN_SEQ : DEFAULT_SEQ;
 	if (s->seq == 0)
-		s->seq = s->model.positions < DEFAULT_SEQ ? s->model.positions : DEFAULT_SEQ;
+		s->seq = s->model.positions < most ? s->model.positions : most;
 	if (s->seq > s->model.positions) {
 		fb_fail_usage(e, "--seq %lld: %s has %lld positions", (long long)s->seq,
 			s->model.name, (long long)s->model.positions);
@@ -57,7 +61,7 @@ static int settle_types(struct train_job *j, struct fb_err *e)
 	const struct train_opts *o = j->o;
 	struct step_config *s = &j->step;
 	bool bf16_wire = o->reduce == 1;
-	s->work = types[o->dtype];
+	s->work = o->plan && o->dtype == TRAIN_DTYPE_AUTO ? TR_BF16 : types[o->dtype];
 	if (o->backend == TRAIN_REFERENCE) {
 		if (o->dtype == TRAIN_FP32 || o->dtype == TRAIN_BF16) {
 			fb_fail_usage(e, "--backend reference computes in fp64, not in the --dtype "
@@ -137,6 +141,7 @@ static int settle_offload(struct train_job *j, struct fb_err *e)
 		return -EINVAL;
 	}
 	j->offload = o->offload_to;
+	j->step.offload_file = true;
 	return 0;
 }
 
@@ -183,13 +188,11 @@ static int settle_link(struct train_job *j, struct fb_err *e)
 	return rc;
 }
 
-enum p2p_channel train_inject_channel(const struct step_config *c, enum train_inject_kind k)
+enum p2p_channel train_inject_channel(enum train_inject_kind k)
 {
-	if (k == INJECT_ALL_GATHER)
-		return P2P_GATHER;
-	return k == INJECT_ALL_REDUCE && c->strategy.replicate > 1 && c->strategy.shard > 1
-		       ? P2P_REPLICATE
-		       : P2P_REDUCE;
+	return k == INJECT_ALL_GATHER   ? P2P_GATHER
+	       : k == INJECT_ALL_REDUCE ? P2P_REPLICATE
+					: P2P_REDUCE;
 }
 
 /* Does a step of this strategy have that kind at all? An injection without effect would be taken
@@ -242,8 +245,8 @@ static int settle_inject(struct train_job *j, struct fb_err *e)
 			rc = check_injection(j, k, &b, e);
 	for (int k = 0; rc == 0 && k <= INJECT_ALL_REDUCE; k++)
 		if (j->inject.factor[k] != 1)
-			j->link.slow[train_inject_channel(&j->step, (enum train_inject_kind)k)]
-				.rate_factor = j->inject.factor[k];
+			j->link.slow[train_inject_channel((enum train_inject_kind)k)].rate_factor =
+				j->inject.factor[k];
 	return rc;
 }
 
