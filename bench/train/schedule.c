@@ -59,7 +59,7 @@ struct builder {
 	int last_compute, last_other; /* tasks; -1: none yet */
 	int last_of[SCHED_QUEUE_COUNT];
 	/* Gathers of blocks, in the order in which blocks are used. */
-	int gathers, next_gather, releases;
+	int gathers, next_gather, releases, slots;
 	int root_gather;
 	int *gathered, *released; /* task, by slot, or by unit where each block has its own */
 	int reader[3];            /* last reduction that read a gradient buffer */
@@ -144,7 +144,7 @@ static void next_gather(struct builder *b)
 	int per = gathers_per_micro(b);
 	int micro = b->next_gather / per, j = b->next_gather % per;
 	int unit = j < b->layers ? j : 2 * b->layers - 2 - j;
-	int place = b->keep ? unit : b->next_gather % 2;
+	int place = b->keep ? unit : b->next_gather % b->slots;
 	b->gathered[place] =
 		put_gather(b, unit, micro, b->keep ? SCHED_SLOT_OWN : place, b->released[place]);
 	b->next_gather++;
@@ -152,7 +152,7 @@ static void next_gather(struct builder *b)
 /* Begin all gathers that have a place to go to. */
 static void gather_ahead(struct builder *b)
 {
-	int room = b->keep ? (b->releases / b->layers + 1) * b->layers : b->releases + 2;
+	int room = b->keep ? (b->releases / b->layers + 1) * b->layers : b->releases + b->slots;
 	while (b->next_gather < b->gathers && b->next_gather < room)
 		next_gather(b);
 }
@@ -165,8 +165,8 @@ static int put_block(struct builder *b, enum sched_op op, int unit, int micro, b
 	while (b->next_gather <= g)
 		next_gather(b);
 	int i = put(b, op, unit, micro);
-	b->s->v[i].slot = b->keep ? SCHED_SLOT_OWN : g % 2;
-	wait_for(b, i, b->gathered[b->keep ? unit : g % 2]);
+	b->s->v[i].slot = b->keep ? SCHED_SLOT_OWN : g % b->slots;
+	wait_for(b, i, b->gathered[b->keep ? unit : g % b->slots]);
 	return i;
 }
 static void release(struct builder *b, int unit, int micro, int slot)
@@ -362,6 +362,7 @@ int schedule_build(const struct step_config *c, struct schedule *s, struct fb_er
 	b.elements[0] = u.elements;
 	model_unit(&c->model, c->model.layers, &u);
 	b.elements[1] = u.elements;
+	b.slots = b.layers < 2 ? 1 : 2;
 	b.whole = step_grads_whole(c);
 	b.keep = c->strategy.keep_gathered;
 	b.offload = c->strategy.kind == STRATEGY_OFFLOAD;

@@ -46,7 +46,8 @@ extern const char *const sched_queue_names[]; /**< "compute", "gather", "reduce"
 /** Each op belongs to one queue. */
 enum sched_queue schedule_queue_of(enum sched_op op);
 
-/** Where gathered parameters of a unit lie: 0 and 1 are shared by the blocks in turn. */
+/** Where gathered parameters of a unit lie: 0 and 1 are shared by the blocks in turn (of
+ * one block: 0). */
 #define SCHED_SLOT_ROOT 2 /* the root's own, filled once a step */
 #define SCHED_SLOT_OWN  3 /* each block's own (shard-grad-op) */
 
@@ -111,13 +112,19 @@ void schedule_bytes(const struct step_config *c, const struct schedule *s, struc
 
 /* ---- times on the list ----------------------------------------------------------------------- */
 
-/** How the two kinds of queue share what is below them. */
+/** What the tasks of the other queues take, and when the compute thread looks at them. */
 struct sched_machine {
-	double latency_ns;  /**< of a collective */
+	double latency_ns;  /**< of a collective; an all-reduce has it twice, see below */
 	double ns_per_byte; /**< of the link out of a rank */
 	bool shared_link; /**< all collectives of a rank share that link, first come first served */
 	/** Added to each collective of an op, and a factor of its bytes' time (0 counts as 1). */
 	double add_ns[SCHED_OP_COUNT], factor[SCHED_OP_COUNT];
+	/** Who begins and ends collectives. All 0: at once, as if something else did. Otherwise the
+	 * compute thread does: between tasks, while it stands still, and within a task every
+	 * poll_ns unless it polls between tasks only. */
+	bool polls_between_tasks_only;
+	double poll_ns;
+	bool copies_inline; /**< GRADS_OUT and PARAMS_IN are the compute thread's own work */
 };
 struct sched_times {
 	double step_ns;
@@ -126,13 +133,23 @@ struct sched_times {
 	double *start, *end;               /**< per task; owned, schedule_times_free() */
 };
 /**
- * Max-plus recurrence over the list: a task starts when its waits and its queue's predecessor have
- * ended. compute_ns[i]: time of task i where it is no collective (collectives' own times follow
- * from `m` and bytes[i], the bytes sent of task i).
+ * Max-plus recurrence over the list (training.md 6.5): a task starts when its waits and its queue's
+ * predecessor have ended. compute_ns[i]: time of task i where it is no collective. A collective
+ * takes latency + bytes[i] * ns_per_byte * factor + add_ns, bytes[i] being what this rank sends of
+ * task i; an all-reduce (also the norm's) is two such exchanges of half its bytes. One that sends
+ * nothing takes add_ns only.
+ * @return 0; -ENOMEM; -EPROTO: the list never ends
  */
 int schedule_times(const struct schedule *s, const struct sched_machine *m,
 	const double *compute_ns, const double *bytes, struct sched_times *t,
 	struct fb_err *e) FB_MUST_CHECK;
 void schedule_times_free(struct sched_times *t);
+/**
+ * For what the compute queue stood still, from the times of all tasks, measured or predicted: the
+ * waits of the task that could not run, in their order, each until its end; after the last compute
+ * task the tasks left, in the list's order. start, end: ns since the step began.
+ */
+void schedule_exposed(const struct schedule *s, const double *start, const double *end,
+	double exposed_ns[SCHED_OP_COUNT]);
 
 #endif
