@@ -259,28 +259,31 @@ static void *reduced_whole(struct engine *g, const struct sched_task *t)
 	return g->c.step.strategy.kind == STRATEGY_DDP ? grads_of(g, t->unit) : landing(g, s);
 }
 
+static bool cast_for_replicas(const struct engine *g)
+{
+	return g->c.step.reduce != g->R && g->replicate.size > 1;
+}
+
 static int begin_all_reduce(struct engine *g, const struct sched_task *t, struct fb_err *e)
 {
 	struct unit_state *s = engine_unit(g, t->unit);
 	enum tr_dtype wire = g->c.step.reduce;
 	void *buf = reduced_whole(g, t);
-	if (wire != g->R) {
+	if (cast_for_replicas(g)) {
 		g->c.dev_ops->cast(&g->q, g->wire_sum, wire, buf, g->R, s->cut.per_rank);
 		buf = g->wire_sum;
 	}
-	return exchange_all_reduce(
-		exchange_of(g, t), buf, (size_t)s->cut.per_rank, engine_coll_dtype(wire), e);
+	return exchange_all_reduce(exchange_of(g, t), buf, (size_t)s->cut.per_rank,
+		engine_coll_dtype(cast_for_replicas(g) ? wire : g->R), e);
 }
 
 static void finish_all_reduce(struct engine *g, const struct sched_task *t)
 {
 	struct unit_state *s = engine_unit(g, t->unit);
 	enum tr_dtype wire = g->c.step.reduce;
-	bool ddp = g->c.step.strategy.kind == STRATEGY_DDP;
 	void *buf = reduced_whole(g, t);
-	if (wire != g->R)
-		g->c.dev_ops->cast(
-			&g->q, buf, g->R, ddp ? g->wire_in : g->wire_out, wire, s->cut.per_rank);
+	if (cast_for_replicas(g))
+		g->c.dev_ops->cast(&g->q, buf, g->R, g->wire_sum, wire, s->cut.per_rank);
 	if (buf == s->R_shard)
 		return;
 	if (s->reduced)

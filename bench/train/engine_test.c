@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/core/clock.h"
 #include "bench/core/test.h"
@@ -25,6 +26,7 @@
 struct run {
 	struct engine_config c;
 	int steps;
+	int dying; /* rank that ends after the first step; 0: none */
 	/* out */
 	double first_loss, loss[MAX_STEPS];
 	double *first, *second, *last; /* whole gradients: at the start, after a step, at the end */
@@ -81,6 +83,8 @@ static int live(struct engine *g, struct rank *me, struct fb_err *e)
 	if (me->rank == 0)
 		r->first_loss = loss;
 	for (int i = 0; i < r->steps && rc == 0; i++) {
+		if (i == 1 && r->dying && r->dying == me->rank)
+			return fb_fail(e, FB_EXIT_UNMEASURED, ESRCH, "rank %d goes", me->rank);
 		rc = engine_step(g, soon(), &s, e);
 		if (rc == 0 && me->rank == 0) {
 			r->loss[i] = s.loss;
@@ -375,7 +379,6 @@ static void test_accounts(void **state)
 				step_memory(c, &mem);
 				double gather = (double)(r.bytes[SCHED_GATHER] +
 							 r.bytes[SCHED_PARAM_GATHER]);
-				print_message("%s %d ranks M %d v%d\n", name, n, m, variant);
 				assert_true(gather == b.all_gather);
 				assert_true(
 					(double)r.bytes[SCHED_REDUCE_SCATTER] == b.reduce_scatter);
@@ -385,12 +388,68 @@ static void test_accounts(void **state)
 				const double *want = (const double *)&mem;
 				for (size_t i = 0; i < sizeof(mem) / sizeof(double); i++) {
 					if (got[i] != want[i])
-						print_message("memory %zu: %g, formula %g\n", i,
-							got[i], want[i]);
+						print_message(
+							"%s, %d ranks, variant %d: memory %zu: %g, formula %g\n",
+							name, n, variant, i, got[i], want[i]);
 				}
 				assert_memory_equal(&r.memory, &mem, sizeof(mem));
 				run_free(&r);
 			}
+}
+
+/* The optimizer in host memory or a file, parameters outside or not: the same bits. */
+static void test_offload(void **state)
+{
+	char dir[] = "/tmp/engine-test-XXXXXX";
+	assert_non_null(mkdtemp(dir));
+	struct run base;
+	set(&base, MODEL_GPT2, "offload", 3, 1, 3);
+	assert_int_equal(run_all(&base), 0);
+	for (int variant = 1; variant < 4; variant++) {
+		struct run r;
+		set(&r, MODEL_GPT2, "offload", 3, 1, 3);
+		r.c.offload_file = variant & 1 ? dir : NULL;
+		r.c.step.offload_file = variant & 1;
+		r.c.step.offload_params = variant & 2;
+		r.c.step.overlap = variant != 3;
+		assert_int_equal(run_all(&r), 0);
+		assert_memory_equal(r.last, base.last, (size_t)base.elements * sizeof(double));
+		struct step_memory mem;
+		struct step_bytes b;
+		step_memory(&r.c.step, &mem);
+		step_bytes(&r.c.step, &b);
+		assert_memory_equal(&r.memory, &mem, sizeof(mem));
+		assert_true((double)(r.bytes[SCHED_GRADS_OUT] + r.bytes[SCHED_STATE_OUT]) ==
+			    b.offload_out);
+		assert_true((double)(r.bytes[SCHED_PARAMS_IN] + r.bytes[SCHED_STATE_IN]) ==
+			    b.offload_in);
+		run_free(&r);
+	}
+	run_free(&base);
+	assert_int_equal(rmdir(dir), 0); /* nothing is left behind */
+}
+
+static void test_no_folder(void **state)
+{
+	struct run r;
+	set(&r, MODEL_LLAMA, "offload", 2, 1, 1);
+	r.c.offload_file = "/proc/no/such/folder";
+	r.c.step.offload_file = true;
+	assert_int_equal(run_all(&r), -ENOENT);
+	assert_int_equal(r.error.exit, FB_EXIT_UNMEASURED);
+	assert_non_null(strstr(r.error.hint, "--offload-to"));
+	run_free(&r);
+}
+
+/* A rank that goes away in mid-step ends the others with its cause. */
+static void test_rank_ends(void **state)
+{
+	struct run r;
+	set(&r, MODEL_LLAMA, "fsdp", 4, 1, 3);
+	r.dying = 2;
+	assert_int_equal(run_all(&r), -ECONNRESET); /* what the last rank saw */
+	assert_non_null(strstr(r.error.msg, "rank 2 goes"));
+	run_free(&r);
 }
 
 static void test_nan(void **state)
@@ -412,6 +471,9 @@ int main(void)
 		cmocka_unit_test(test_deterministic),
 		cmocka_unit_test(test_bf16),
 		cmocka_unit_test(test_accounts),
+		cmocka_unit_test(test_offload),
+		cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_rank_ends),
 		cmocka_unit_test(test_nan),
 	};
 	fb_clock_init();
