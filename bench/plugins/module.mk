@@ -10,4 +10,4 @@ else
 CUDA_LIBS := $(filter-out -lcublasLt,$(CUDA_LIBS)) -ldl
 endif
 PLUGIN_mpi := bench/plugins/mpi/plugin.c bench/plugins/mpi/world.c bench/plugins/mpi/watchdog.c \
-	bench/plugins/mpi/coll_mpi.c
+	bench/plugins/mpi/coll_mpi.c bench/plugins/mpi/p2p_mpi.c bench/plugins/mpi/util.c

@@ -16,6 +16,7 @@
 
 #include "bench/core/plugin.h"
 #include "bench/plugins/mpi/coll_mpi.h"
+#include "bench/plugins/mpi/util.h"
 #include "collectives/coll_ops.h"
 
 struct coll_comm {
@@ -29,22 +30,6 @@ struct coll_comm {
 static const char *const names[COLL_OP_COUNT] = {"MPI_Iallreduce", "MPI_Iallgather",
 	"MPI_Ireduce_scatter_block", "MPI_Ibcast", "MPI_Ialltoall"};
 
-static int mpi_error(struct fb_err *e, int rc, const char *what)
-{
-	char text[MPI_MAX_ERROR_STRING] = "";
-	int len = 0;
-	MPI_Error_string(rc, text, &len);
-	return fb_fail(e, FB_EXIT_UNMEASURED, EIO, "%s: %s", what, text);
-}
-
-static bool initialized(void)
-{
-	int begun = 0, ended = 0;
-	MPI_Initialized(&begun);
-	MPI_Finalized(&ended);
-	return begun && !ended;
-}
-
 static int probe(char *found, size_t len, struct fb_err *why)
 {
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -52,7 +37,7 @@ static int probe(char *found, size_t len, struct fb_err *why)
 	MPI_Get_library_version(version, &n);
 	version[strcspn(version, ",\n")] = '\0';
 	snprintf(found, len, "%s found", version);
-	if (initialized())
+	if (mpi_initialized())
 		return 0;
 	fb_fail(why, FB_EXIT_SKIP, ENODEV,
 		"MPI is not initialised: no launcher started this process");
@@ -113,27 +98,9 @@ static int wait_comm(struct coll_comm *c, uint64_t deadline, struct fb_err *e)
 	return 0;
 }
 
-static int check_world(const struct coll_env *env, struct fb_err *e)
-{
-	int size = 0, rank = 0;
-	if (!initialized()) {
-		fb_fail(e, FB_EXIT_UNMEASURED, ENODEV,
-			"the mpi backend needs ranks that MPI started");
-		fb_hint(e, "start them by mpirun -n N or srun --mpi=pmix, with --comm mpi or auto");
-		return -ENODEV;
-	}
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	if (size == env->size && rank == env->rank)
-		return 0;
-	return fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
-		"MPI's world is rank %d of %d, but the ranks that met are %d of %d", rank, size,
-		env->rank, env->size);
-}
-
 static int open_comm(const struct coll_env *env, struct coll_comm **out, struct fb_err *e)
 {
-	int rc = check_world(env, e);
+	int rc = mpi_check_world(env->rank, env->size, e);
 	if (rc != 0)
 		return rc;
 	struct coll_comm *c = calloc(1, sizeof(*c));
@@ -251,7 +218,7 @@ static void close_comm(struct coll_comm *c)
 	if (!c)
 		return;
 	/* Freeing is collective by the standard, local in practice; never after a failure. */
-	if (!c->aborted && !c->pending && initialized())
+	if (!c->aborted && !c->pending && mpi_initialized())
 		MPI_Comm_free(&c->comm);
 	free(c);
 }

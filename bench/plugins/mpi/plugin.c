@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The mpi plug-in: ranks that an MPI launcher started, for the control channel and for collectives.
- * Compiled against one MPI, so `make mpi MPICC=...` rebuilds this file set alone for another.
+ * The mpi plug-in: ranks that an MPI launcher started, for the control channel, for collectives and
+ * for the messages of a training step. Compiled against one MPI, so `make mpi MPICC=...` rebuilds
+ * this file set alone for another.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "bench/core/plugin.h"
 #include "bench/oob/oob_ops.h"
 #include "bench/plugins/mpi/coll_mpi.h"
+#include "bench/plugins/mpi/p2p_mpi.h"
 #include "bench/plugins/mpi/world.h"
 
 #define STRING2(x) #x
@@ -49,6 +51,7 @@ static const struct fb_plugin self = {
 	.probe = probe,
 	.oob = &mpi_oob_provider,
 	.coll = &mpi_coll_ops,
+	.p2p = &mpi_p2p_ops,
 };
 
 __attribute__((visibility("default"))) const struct fb_plugin *fabricbench_plugin_v1(void)
