@@ -46,11 +46,12 @@ ELEM_FN ELEM_REAL ELEM(gelu)(ELEM_REAL x)
 ELEM_FN ELEM_REAL ELEM(gelu_dx)(ELEM_REAL dy, ELEM_REAL x)
 {
 	ELEM_REAL s = ELEM(sigmoid)(ELEM(gelu_2z)(x));
+	/* Beyond 100 the slope of the sigmoid is 0; x^2 must not overflow there, 0 * inf is NaN. */
+	ELEM_REAL c = x > (ELEM_REAL)100 ? (ELEM_REAL)100 : x;
+	c = c < (ELEM_REAL)-100 ? (ELEM_REAL)-100 : c;
 	ELEM_REAL dz = (ELEM_REAL)1.59576912160573071176 *
-		       ((ELEM_REAL)1 + (ELEM_REAL)(3 * 0.044715) * x * x);
-	/* Far below 0, x^3 may overflow while s is 0: 0 * inf must not be NaN for a finite x. */
-	ELEM_REAL slope = s * ((ELEM_REAL)1 - s);
-	return dy * (s + (slope > 0 || x != x ? x * dz * slope : (ELEM_REAL)0));
+		       ((ELEM_REAL)1 + (ELEM_REAL)(3 * 0.044715) * c * c);
+	return dy * (s + c * dz * (s * ((ELEM_REAL)1 - s)));
 }
 
 /** A norm's output; RMSNorm has mean 0 and b 0. */
