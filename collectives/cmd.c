@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench/core/cmd.h"
+#include "bench/core/gate.h"
 #include "bench/core/log.h"
 #include "bench/core/plugin.h"
 #include "bench/core/result.h"
@@ -23,6 +24,7 @@ struct command {
 	struct fb_runctl_cfg runctl;
 	struct fb_oob_cfg oob;
 	struct fb_output_cfg out;
+	struct fb_gate_cfg gates;
 };
 
 static void fill_spec(struct fb_opt_spec *spec, struct command *c)
@@ -48,10 +50,13 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 			"before a wait.\n"
 			"Check: after every batch all of a buffer up to 1 MiB, 64 pieces of 4 KiB of a "
 			"larger one;\n"
-			"after the last batch every byte. Status 4 when a byte is wrong.",
+			"after the last batch every byte. Status 4 when a byte is wrong.\n"
+			"Gates: --min-bandwidth looks at the busbw of every point, --max-p50 and --max-p99 at "
+			"its time.",
 		.sets = {{"Collectives", coll_opts, &c->coll},
 			{"Run control", fb_runctl_opts, &c->runctl},
-			{"Ranks", fb_oob_opts, &c->oob}, {"Output", fb_output_opts, &c->out}},
+			{"Ranks", fb_oob_opts, &c->oob}, {"Output", fb_output_opts, &c->out},
+			{"Gates, judged at each size", fb_gate_opts, &c->gates}},
 	};
 }
 
@@ -251,6 +256,7 @@ static int end(struct job *j, const struct fb_err *e, int rc)
 			fb_doc_error(j->doc, e);
 			fb_cmd_fail(e);
 		}
+		status = fb_gate_judge(j->doc, &j->c->gates, "busbw", status);
 		return fb_doc_finish(j->doc, status);
 	}
 	if (rc != 0 && speaks(j->c))

@@ -239,12 +239,13 @@ static void a_peer_that_leaves_is_missed(void **state)
 
 static void the_first_cause_ends_all_and_frees_all(void **state)
 {
+	const struct p2p_link link = {.latency_ns = 500};
 	struct rig g;
 	struct fb_err why = {0}, e = {0};
 	bool done;
 	char *buf[3];
 	struct p2p_req *r[3];
-	rig_open(&g, NULL);
+	rig_open(&g, &link);
 	for (int i = 0; i < 3; i++) {
 		buf[i] = malloc(100);
 		r[i] = get(&g, (i + 1) % 3, i, P2P_GATHER, buf[i], 100);
@@ -261,6 +262,8 @@ static void the_first_cause_ends_all_and_frees_all(void **state)
 		fb_err_clear(&e);
 		assert_int_equal(p2p_local.test(g.p[i], r[i], &done, &e), -ECONNRESET);
 		assert_false(done);
+		/* No request is left that a peer could still deliver into. */
+		assert_int_equal(p2p_local.wake(g.p[i]), 0);
 		assert_string_equal(e.msg, "the loss is not a number");
 		assert_string_equal(e.hint, "another seed");
 		assert_int_equal(e.exit, FB_EXIT_WRONG_DATA);
