@@ -219,8 +219,7 @@ static json_t *config_json(const struct plan *p)
 	fb_json_set_int(j, "micro_batch", c->micro_seqs);
 	fb_json_set_int(j, "accumulate", c->micro_batches);
 	fb_json_set_int(j, "tokens_per_micro_batch", c->micro_seqs * c->seq);
-	fb_json_set_real(j, "tokens_per_step",
-		(double)c->micro_seqs * (double)c->seq * c->micro_batches * c->ranks, NULL);
+	fb_json_set_int(j, "tokens_per_step", c->micro_seqs * c->seq * c->micro_batches * c->ranks);
 	fb_json_set_str(j, "dtype", tr_dtype_names[c->work]);
 	fb_json_set_str(j, "state_dtype", tr_dtype_names[tr_grad_dtype(c->work)]);
 	fb_json_set_str(j, "reduce_dtype", tr_dtype_names[c->reduce]);

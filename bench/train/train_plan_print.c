@@ -113,7 +113,7 @@ static void print_config(const struct plan *p, FILE *out)
 		tr_recompute_names[c->recompute]);
 	fprintf(out, "GFLOP per trained token:");
 	for (int i = 0; i < MFU_CONVENTION_COUNT; i++)
-		fprintf(out, "%s %s %.4g", i ? "," : "", mfu_convention_names[i],
+		fprintf(out, "%s %s %#.4g", i ? "," : "", mfu_convention_names[i],
 			model_flops_per_token(&c->model, c->seq, (enum mfu_convention)i) / 1e9);
 	fprintf(out, " (forward and backward)\n");
 }
