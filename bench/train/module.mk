@@ -4,8 +4,8 @@ SRC += bench/train/model.c bench/train/model_file.c bench/train/strategy.c \
 	bench/train/train_plan.c bench/train/train_plan_print.c
 TESTS += bench/train/model_test.c bench/train/strategy_test.c bench/train/train_plan_test.c
 SRC += bench/train/net.c bench/train/net_block.c bench/train/net_head.c
-SRC += bench/train/schedule.c bench/train/schedule_check.c bench/train/schedule_times.c
-TESTS += bench/train/schedule_test.c bench/train/schedule_times_test.c
+SRC += bench/train/schedule.c bench/train/schedule_check.c bench/train/schedule_times.c bench/train/timeline.c
+TESTS += bench/train/schedule_test.c bench/train/schedule_times_test.c bench/train/timeline_test.c
 SRC += bench/train/engine.c bench/train/engine_mem.c bench/train/engine_tasks.c bench/train/engine_run.c bench/train/tokens.c bench/train/store.c
 SRC += bench/train/cpu.c bench/train/cpu_attn.c bench/train/gemm_plain.c
 # The kernels vectorize without reordering: nothing is contracted, so every width gives the same bits.
