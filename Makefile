@@ -56,6 +56,7 @@ SRC :=
 TESTS :=
 FUZZ :=
 include bench/core/module.mk bench/oob/module.mk bench/mem/module.mk bench/train/module.mk \
+	bench/predict/module.mk \
 	bench/module.mk bench/plugins/module.mk verbs/module.mk collectives/module.mk topo/module.mk \
 	reports/module.mk
 

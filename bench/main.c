@@ -14,8 +14,10 @@
 #include "bench/core/units.h"
 #include "bench/features.h"
 #include "bench/null.h"
+#include "bench/predict/claims.h"
 #include "bench/run/run.h"
 #include "bench/train/gpu_check.h"
+#include "bench/train/train.h"
 #include "collectives/coll.h"
 #include "reports/report.h"
 #include "topo/topo.h"
@@ -107,8 +109,10 @@ int main(int argc, char **argv)
 		topo_cmd,
 		verbs_cmd,
 		coll_cmd,
+		train_cmd,
 		null_cmd,
 		gpu_check_cmd,
+		claims_cmd,
 		report_cmd,
 		compare_cmd,
 		features_cmd,
