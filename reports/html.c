@@ -10,6 +10,7 @@
 #include "embed.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
+#include "reports/training.h"
 
 /* The order in which figures meet the reader; Topology stands between System and these. */
 static const struct {
@@ -89,6 +90,8 @@ static void all_sections(struct fb_strbuf *b, const struct rep_page *p)
 		fb_strbuf_add(b, "\n");
 		if (!any)
 			rep_tag(b, "p", "quiet", "%s", sections[i].missing);
+		if (strcmp(name, "Training") == 0)
+			rep_html_training(b, p);
 		rep_html_figures(b, p, name);
 		rep_html_values(b, p->doc, name);
 	}

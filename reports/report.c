@@ -17,6 +17,7 @@
 #include "bench/core/result.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
+#include "reports/training.h"
 
 struct report_cfg {
 	char *input, *output;
@@ -149,7 +150,8 @@ static int make_plots(
 }
 
 static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
-	const struct paths *p, const json_t *doc, const char *why, struct fb_err *e)
+	const struct rep_training *training, const struct paths *p, const json_t *doc,
+	const char *why, struct fb_err *e)
 {
 	char base[4096];
 	struct fb_strbuf b = {0};
@@ -157,6 +159,7 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 	struct rep_page page = {.doc = doc,
 		.figures = all,
 		.maps = maps,
+		.training = training,
 		.base = p->is_dir ? base : NULL,
 		.data_name = base_name(p->doc),
 		.plots_name = base_name(p->plots),
@@ -176,6 +179,7 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	struct paths p = {0};
 	struct rep_figures all = {0};
 	struct rep_maps maps = {0};
+	struct rep_training training = {0};
 	char why[768] = "";
 	int rc = find_paths(cfg, &p, e);
 	if (rc != 0)
@@ -192,10 +196,13 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		rc = make_plots(&all, &p, why, sizeof(why), e);
 	if (rc == 0)
 		rc = rep_maps_make(&maps, doc, p.plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_training_make(&training, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &maps, &p, doc, why, e);
+		rc = make_page(&all, &maps, &training, &p, doc, why, e);
 	if (rc == 0)
 		printf("%s\n", cfg->plots_only ? p.plots : p.html);
+	rep_training_free(&training);
 	rep_maps_free(&maps);
 	rep_figures_free(&all);
 	json_decref(doc);

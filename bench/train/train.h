@@ -110,6 +110,10 @@ enum p2p_channel train_inject_channel(enum train_inject_kind k);
 /** What one rank's engine is opened with. */
 void train_engine_config(const struct train_job *j, int rank, int core, struct engine_config *c);
 
+/** What the schedule's collectives take on the link as it was shaped and slowed; all 0 without one.
+ */
+void train_machine(const struct train_job *j, struct sched_machine *m);
+
 extern const struct fb_bench train_bench; /* its cfg is a struct train_job */
 /** The summary on one screen. */
 void train_table(const json_t *doc, FILE *out);

@@ -14,6 +14,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/sysinfo.h"
+#include "bench/train/timeline.h"
 #include "bench/train/train_priv.h"
 
 /* Timing a step's products may last as long as some steps, and not longer than this. */
@@ -319,10 +320,9 @@ static int judge(struct train_state *s, struct fb_validity *v, struct fb_err *e)
 	struct verdict_input in = {.step = &s->j->step,
 		.facts = s->all,
 		.sched = engine_schedule(s->g),
-		.task_ns = s->task_ns,
-		.link_latency_ns = s->j->shaped ? (double)s->j->link.latency_ns : 0,
-		.link_rate = s->j->shaped ? s->j->link.rate : 0};
+		.task_ns = s->task_ns};
 	char why[200];
+	train_machine(s->j, &in.machine);
 	if (train_differs(s, why, sizeof(why)))
 		fb_validity_add(v, FB_SUSPECT, "%s", why);
 	return verdict_find(&in, &s->verdict, e);
@@ -346,6 +346,10 @@ static int check(void *st, const struct fb_point *p, struct fb_validity *v, stru
 	s->facts.gemm_rate = s->gemm.rate;
 	s->facts.core = s->core;
 	rc = share_facts(s, e);
+	if (rc == 0 && s->j->o->timeline)
+		rc = timeline_save(fb_run_oob(s->run), &s->j->step, engine_schedule(s->g),
+			engine_times(s->g), s->j->local, s->j->o->timeline, fb_run_deadline(s->run),
+			e);
 	return rc == 0 && s->rank == 0 ? judge(s, v, e) : rc;
 }
 

@@ -362,3 +362,29 @@ void train_engine_config(const struct train_job *j, int rank, int core, struct e
 		.core = core};
 	inject_into(j, rank, c);
 }
+
+/* How often the engine looks at the network from within a product. */
+#define POLL_NS 20000
+
+void train_machine(const struct train_job *j, struct sched_machine *m)
+{
+	const struct train_inject *in = &j->inject;
+	static const struct {
+		enum sched_op op;
+		enum train_inject_kind kind;
+	} slowed[] = {{SCHED_GATHER, INJECT_ALL_GATHER}, {SCHED_PARAM_GATHER, INJECT_ALL_GATHER},
+		{SCHED_REDUCE_SCATTER, INJECT_REDUCE_SCATTER},
+		{SCHED_ALL_REDUCE, INJECT_ALL_REDUCE}};
+	memset(m, 0, sizeof(*m));
+	m->poll_ns = POLL_NS;
+	m->copies_inline = true;
+	for (size_t i = 0; i < sizeof(slowed) / sizeof(slowed[0]); i++) {
+		m->add_ns[slowed[i].op] = (double)in->delay_ns[slowed[i].kind];
+		m->factor[slowed[i].op] = 1 / in->factor[slowed[i].kind];
+	}
+	if (!j->shaped)
+		return;
+	m->latency_ns = (double)j->link.latency_ns;
+	m->ns_per_byte = 1e9 / j->link.rate;
+	m->shared_link = true;
+}

@@ -38,7 +38,19 @@ static void head(FILE *out, const json_t *r)
 		(long long)fb_json_int(p, "accumulate", 0), (long long)fb_json_int(p, "seq", 0));
 }
 
-static void step_time(FILE *out, const json_t *r)
+/* The rate that belongs to this time. */
+static double tokens_of(const json_t *doc, const json_t *r)
+{
+	const json_t *other;
+	size_t i;
+	json_array_foreach (get(doc, "results"), i, other)
+		if (strcmp(fb_json_str(other, "metric", ""), "tokens_per_s") == 0 &&
+			json_equal(get(other, "case"), get(r, "case")))
+			return number(other, "value");
+	return NAN;
+}
+
+static void step_time(FILE *out, const json_t *r, double tokens)
 {
 	const json_t *ci = get(r, "ci");
 	char a[32], b[32], c[32];
@@ -49,6 +61,10 @@ static void step_time(FILE *out, const json_t *r)
 			fb_fmt_duration(number(ci, "hi"), c, sizeof(c)));
 	fprintf(out, ", median of %lld steps on the slowest rank, %lld dropped\n",
 		(long long)fb_json_int(r, "n", 0), (long long)fb_json_int(r, "warmup_dropped", 0));
+	if (!isfinite(tokens))
+		return;
+	label(out, "tokens/s");
+	fprintf(out, "%.5g per rank\n", tokens);
 }
 
 static void loss(FILE *out, const json_t *r)
@@ -93,7 +109,7 @@ static void mfu(FILE *out, const json_t *r)
 static void item(FILE *out, const char *name, const json_t *j, double step, bool *first)
 {
 	double mean = number(j, "mean"), worst = number(j, "median");
-	if (!(mean > 0.0005 * step))
+	if (!(mean > 0.005 * step))
 		return;
 	fprintf(out, "%s%s %.3g ms (%.0f %%", *first ? "" : ", ", name, mean / 1e6,
 		100 * mean / step);
@@ -171,14 +187,10 @@ void train_table(const json_t *doc, FILE *out)
 	size_t i;
 	json_array_foreach (get(doc, "results"), i, r) {
 		const char *metric = fb_json_str(r, "metric", "");
-		if (strcmp(metric, "tokens_per_s") == 0) {
-			label(out, "tokens/s");
-			fprintf(out, "%.5g per rank\n", number(r, "value"));
-		}
 		if (strcmp(metric, "step_time") != 0)
 			continue;
 		head(out, r);
-		step_time(out, r);
+		step_time(out, r, tokens_of(doc, r));
 		loss(out, r);
 		mfu(out, r);
 		split(out, r);

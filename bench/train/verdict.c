@@ -62,9 +62,11 @@ void verdict_model(const struct verdict_input *in, struct verdict_model *m)
 	/* To compute a block again costs what its forward does. */
 	if (n[SCHED_RECOMPUTE][0] == 0)
 		m->op_ns[SCHED_RECOMPUTE][0] = m->op_ns[SCHED_FWD][0];
-	m->machine.shared_link = true;
-	m->machine.latency_ns = in->link_latency_ns;
-	m->machine.ns_per_byte = in->link_rate > 0 ? 1e9 / in->link_rate : fitted(in);
+	m->machine = in->machine;
+	if (!(m->machine.ns_per_byte > 0)) {
+		m->machine.shared_link = true;
+		m->machine.ns_per_byte = fitted(in);
+	}
 }
 
 /* Time of a task that is no collective. A shard is updated F times as fast when F ranks share it.

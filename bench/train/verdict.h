@@ -19,9 +19,8 @@ struct verdict_input {
 	const struct rank_facts *facts; /**< by rank */
 	const struct schedule *sched;
 	const double *task_ns; /**< measured duration of each task of sched, on one rank */
-	/** The link out of a rank as it was shaped, ns and bytes/s; rate 0: fitted to the measured
-	 * collectives instead. */
-	double link_latency_ns, link_rate;
+	/** What collectives take; ns_per_byte 0: not known, and fitted to the measured ones. */
+	struct sched_machine machine;
 };
 struct verdict_move {
 	char what[200]; /**< a change, in words */
