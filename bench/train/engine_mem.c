@@ -236,7 +236,7 @@ static int put_state(struct engine *g, struct unit_state *s, struct fb_err *e)
 {
 	bool done = false;
 	size_t bytes = 3 * tr_dtype_size(tr_grad_dtype(g->c.step.work)) * (size_t)s->cut.per_rank;
-	store_start(g->store, true, g->state[0], bytes, s->store_at, 0);
+	store_start(g->store, true, g->state[0], bytes, s->store_at);
 	int rc = 0;
 	while (rc == 0 && !done)
 		rc = store_test(g->store, &done, e);
@@ -333,8 +333,8 @@ void engine_free(struct engine *g)
 		give(g, g->R_host[i]);
 		give(g, g->state[i]);
 	}
-	void *const others[] = {g->G_sequence, g->G_shard, g->wire_in, g->wire_out, g->W_stage,
-		g->x, g->saved, g->dx};
+	void *const others[] = {g->G_sequence, g->G_shard, g->wire_in, g->wire_out, g->wire_sum,
+		g->W_stage, g->x, g->saved, g->dx};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		give(g, others[i]);
 	free(g->input);

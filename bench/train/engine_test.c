@@ -17,7 +17,7 @@
 #include "collectives/p2p_local.h"
 
 #define BATCH     24
-#define SEQ       8
+#define SEQ       6
 #define MAX_RANKS 8
 #define MAX_STEPS 20
 #define STEP_NS   60000000000u
@@ -169,12 +169,12 @@ static void set(struct run *r, enum model_family family, const char *strategy, i
 	c->model = (struct model){.name = "test",
 		.family = family,
 		.layers = 3,
-		.hidden = 16,
+		.hidden = 8,
 		.heads = 4,
 		.kv_heads = family == MODEL_LLAMA ? 2 : 4,
-		.head_dim = 4,
-		.ffn = 20,
-		.vocab = 37,
+		.head_dim = 2,
+		.ffn = 10,
+		.vocab = 19,
 		.positions = SEQ,
 		.rope_base = 10000,
 		.eps = 1e-5,
