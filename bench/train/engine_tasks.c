@@ -322,13 +322,22 @@ static size_t state_bytes(const struct engine *g, const struct unit_state *s)
 	return 3 * (size_t)s->cut.per_rank * tr_dtype_size(tr_grad_dtype(g->c.step.work));
 }
 
+/* --inject storage, for copies to host memory, which are this thread's own. */
+static void pause_storage(const struct engine *g, uint64_t began)
+{
+	double own = (double)(engine_now() - began);
+	if (g->c.storage_delay_ns > 0 || g->c.storage_slow > 0)
+		pause_for(g->c.storage_delay_ns + (uint64_t)(own * g->c.storage_slow));
+}
+
 static int begin_grads_out(struct engine *g, const struct sched_task *t, struct fb_err *e)
 {
 	struct unit_state *s = engine_unit(g, t->unit);
 	size_t bytes = (size_t)s->cut.per_rank * tr_dtype_size(g->R);
+	uint64_t began = engine_now();
 	g->c.dev_ops->copy(&g->q, g->R_host[t->unit & 1], s->R_shard, bytes);
 	g->stats->bytes[t->op] += bytes;
-	pause_for(g->c.storage_delay_ns);
+	pause_storage(g, began);
 	return 0;
 }
 
@@ -336,12 +345,13 @@ static int begin_params_in(struct engine *g, const struct sched_task *t, struct 
 {
 	struct unit_state *s = engine_unit(g, t->unit);
 	enum tr_dtype W = g->c.step.work;
+	uint64_t began = engine_now();
 	g->c.dev_ops->cast(
 		&g->q, s->W_shard, W, state_of(g, t->unit, 0), tr_grad_dtype(W), s->cut.per_rank);
 	/* Parameters that live outside cross over when they are gathered. */
 	if (!g->W_stage)
 		g->stats->bytes[t->op] += (size_t)s->cut.per_rank * tr_dtype_size(W);
-	pause_for(g->c.storage_delay_ns);
+	pause_storage(g, began);
 	return 0;
 }
 
@@ -350,8 +360,9 @@ static int begin_state(struct engine *g, const struct sched_task *t, struct fb_e
 	struct unit_state *s = engine_unit(g, t->unit);
 	if (!g->store)
 		return 0;
+	store_slow(g->store, g->c.storage_delay_ns, g->c.storage_slow);
 	store_start(g->store, t->op == SCHED_STATE_OUT, g->state[t->unit & 1], state_bytes(g, s),
-		s->store_at, g->c.storage_delay_ns);
+		s->store_at);
 	g->stats->bytes[t->op] += state_bytes(g, s);
 	return 0;
 }

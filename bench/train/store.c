@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/core/clock.h"
 #include "bench/core/units.h"
 
 enum state { IDLE, BEGUN, DONE, ENDING };
@@ -29,12 +30,14 @@ struct store {
 	void *buf;
 	size_t bytes, offset;
 	uint64_t delay_ns;
+	double slow;
 	int error; /* errno of the last transfer */
 };
 
 static int transfer(const struct store *s)
 {
 	char *p = s->buf;
+	uint64_t began = fb_clock_ns();
 	for (size_t done = 0; done < s->bytes;) {
 		size_t left = s->bytes - done;
 		off_t at = (off_t)(s->offset + done);
@@ -46,9 +49,10 @@ static int transfer(const struct store *s)
 			return n < 0 ? errno : EIO;
 		done += (size_t)n;
 	}
-	struct timespec more = {.tv_sec = (time_t)(s->delay_ns / 1000000000u),
-		.tv_nsec = (long)(s->delay_ns % 1000000000u)};
-	if (s->delay_ns)
+	uint64_t ns = s->delay_ns + (uint64_t)(s->slow * (double)(fb_clock_ns() - began));
+	struct timespec more = {
+		.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+	if (s->delay_ns > 0 || s->slow > 0)
 		nanosleep(&more, NULL);
 	return 0;
 }
@@ -140,15 +144,21 @@ void store_close(struct store *s)
 	free(s);
 }
 
-void store_start(
-	struct store *s, bool write, void *buf, size_t bytes, size_t offset, uint64_t delay_ns)
+void store_slow(struct store *s, uint64_t delay_ns, double slow)
+{
+	pthread_mutex_lock(&s->lock);
+	s->delay_ns = delay_ns;
+	s->slow = slow;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void store_start(struct store *s, bool write, void *buf, size_t bytes, size_t offset)
 {
 	pthread_mutex_lock(&s->lock);
 	s->write = write;
 	s->buf = buf;
 	s->bytes = bytes;
 	s->offset = offset;
-	s->delay_ns = delay_ns;
 	s->state = BEGUN;
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);

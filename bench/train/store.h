@@ -22,10 +22,10 @@ struct store;
 int store_open(const char *dir, size_t bytes, struct store **s, struct fb_err *e) FB_MUST_CHECK;
 /** Waits for the transfer under way. */
 void store_close(struct store *s);
-/** Begin; the one before must be over (store_test). delay_ns: --inject, the transfer lasts so much
- * longer. */
-void store_start(
-	struct store *s, bool write, void *buf, size_t bytes, size_t offset, uint64_t delay_ns);
+/** --inject: each transfer lasts delay_ns and `slow` times its own length longer. */
+void store_slow(struct store *s, uint64_t delay_ns, double slow);
+/** Begin; the one before must be over (store_test). */
+void store_start(struct store *s, bool write, void *buf, size_t bytes, size_t offset);
 /** @return 0 and *done; -EIO, -ENOSPC with the cause (exit 3) */
 int store_test(struct store *s, bool *done, struct fb_err *e) FB_MUST_CHECK;
 
