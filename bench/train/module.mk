@@ -4,7 +4,7 @@ SRC += bench/train/model.c bench/train/model_file.c bench/train/strategy.c \
 	bench/train/train_plan.c bench/train/train_plan_print.c
 TESTS += bench/train/model_test.c bench/train/strategy_test.c bench/train/train_plan_test.c
 SRC += bench/train/net.c bench/train/net_block.c bench/train/net_head.c
-SRC += bench/train/schedule.c bench/train/schedule_check.c bench/train/schedule_times.c bench/train/timeline.c
+SRC += bench/train/schedule.c bench/train/schedule_check.c bench/train/schedule_times.c bench/train/timeline.c bench/train/timeline_save.c
 TESTS += bench/train/schedule_test.c bench/train/schedule_times_test.c bench/train/timeline_test.c
 SRC += bench/train/engine.c bench/train/engine_mem.c bench/train/engine_tasks.c bench/train/engine_run.c bench/train/tokens.c bench/train/store.c
 SRC += bench/train/cpu.c bench/train/cpu_attn.c bench/train/gemm_plain.c
@@ -21,3 +21,4 @@ TESTS += bench/train/net_test.c
 SRC += bench/train/train.c bench/train/train_opts.c bench/train/train_job.c bench/train/train_bench.c bench/train/train_result.c \
 	bench/train/train_text.c bench/train/measure.c bench/train/gemm_rate.c bench/train/verdict.c
 TESTS += bench/train/train_test.c
+TESTS += bench/train/net_golden_test.c
