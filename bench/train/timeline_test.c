@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/proc.h"
 #include "bench/train/schedule_rig.h"
@@ -298,6 +299,61 @@ static void a_script_holds_every_box(void **state)
 	close_rig(&r);
 }
 
+/* ---- ranks together -------------------------------------------------------------------------- */
+
+struct saved {
+	struct rig rig;
+	const char *path;
+	bool one_clock;
+	int short_rank; /* sends one task less; -1: none */
+};
+
+static int save_rank(struct fb_oob *o, void *arg, struct fb_err *e)
+{
+	const struct saved *a = arg;
+	int rank = fb_oob_rank(o);
+	struct schedule s = a->rig.s;
+	s.n -= rank == a->short_rank;
+	return timeline_save(o, &a->rig.c, &s, a->rig.times[rank], a->one_clock, a->path,
+		fb_deadline_in(20000000000u), e);
+}
+
+static void ranks_save_one_trace_and_a_picture(void **state)
+{
+	char dir[] = "/tmp/fabricbench-timeline-XXXXXX", path[128], other[128], *text = NULL;
+	size_t len;
+	struct saved a = {.path = path, .short_rank = -1};
+	struct fb_err e = {0};
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/trace.json", dir);
+	open_rig(&a.rig, "zero2");
+	int embed = find(&a.rig.s, SCHED_EMBED_FWD, 3, 0);
+	for (int shared = 0; shared < 2; shared++) {
+		a.one_clock = shared;
+		if (fb_oob_local_run(RANKS, save_rank, &a, &e) != 0)
+			fail_msg("%s", e.msg);
+		assert_int_equal(fb_read_file(path, 1 << 22, &text, &len, &e), 0);
+		json_t *doc = fb_json_parse(text, len, path, &e);
+		const json_t *events = json_object_get(doc, "traceEvents");
+		double first = fb_json_num(event_of(events, 0, embed), "ts", -1);
+		double second = fb_json_num(event_of(events, 1, embed), "ts", -1);
+		/* the ranks' clocks are 5 ms apart, see open_rig() */
+		assert_true(second - first == (shared ? 5000.0 : 0.0));
+		json_decref(doc);
+		free(text);
+	}
+	a.short_rank = 1;
+	assert_int_equal(fb_oob_local_run(RANKS, save_rank, &a, &e), -EPROTO);
+	assert_non_null(strstr(e.msg, "rank 1"));
+	snprintf(other, sizeof(other), "%s/trace.gp", dir);
+	assert_int_equal(unlink(other), 0);
+	snprintf(other, sizeof(other), "%s/trace.svg", dir);
+	unlink(other);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	close_rig(&a.rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +365,7 @@ int main(void)
 		cmocka_unit_test(the_picture_is_drawn),
 		cmocka_unit_test(without_gnuplot_the_script_stays),
 		cmocka_unit_test(a_script_holds_every_box),
+		cmocka_unit_test(ranks_save_one_trace_and_a_picture),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
