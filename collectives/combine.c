@@ -78,44 +78,61 @@ void coll_combine(enum coll_dtype t, enum coll_redop op, void *acc, const void *
 /* ---- sums of many rows -------------------------------------------------------------------------
  */
 
-static void widen(enum coll_dtype t, float *restrict acc, const uint16_t *in, size_t n)
+/* bfloat16's loops, compiled for AVX2 as well, which packs 32 bits into 16 in one go; the results
+ * are the same to the bit. A function for each row: GCC otherwise joins rows, and then vectorises
+ * neither. */
+#define BF16_LOOPS(TARGET, NAME)                                                                 \
+	__attribute__((noinline))                                                                \
+	TARGET static void NAME##_widen(float *restrict acc, const uint16_t *in, size_t n)       \
+	{                                                                                        \
+		for (size_t i = 0; i < n; i++)                                                   \
+			acc[i] = widen_bf16(in[i]);                                              \
+	}                                                                                        \
+	__attribute__((noinline))                                                                \
+	TARGET static void NAME##_add(float *restrict acc, const uint16_t *in, size_t n)         \
+	{                                                                                        \
+		for (size_t i = 0; i < n; i++)                                                   \
+			acc[i] += widen_bf16(in[i]);                                             \
+	}                                                                                        \
+	__attribute__((noinline))                                                                \
+	TARGET static void NAME##_narrow(uint16_t *out, const float *restrict acc, size_t n)     \
+	{                                                                                        \
+		for (size_t i = 0; i < n; i++)                                                   \
+			out[i] = narrow_bf16(acc[i]);                                            \
+	}                                                                                        \
+	static void NAME(uint16_t *out, const void *const *rows, int count, size_t at, size_t n) \
+	{                                                                                        \
+		float acc[TILE];                                                                 \
+		NAME##_widen(acc, (const uint16_t *)rows[0] + at, n);                            \
+		for (int r = 1; r < count; r++)                                                  \
+			NAME##_add(acc, (const uint16_t *)rows[r] + at, n);                      \
+		NAME##_narrow(out + at, acc, n);                                                 \
+	}
+
+BF16_LOOPS(, sum_bf16_base)
+#if defined(__x86_64__)
+BF16_LOOPS(__attribute__((target("avx2"))), sum_bf16_avx2)
+#endif
+
+static void sum_bf16(uint16_t *out, const void *const *rows, int count, size_t at, size_t n)
 {
-	if (t == COLL_BFLOAT16)
-		for (size_t i = 0; i < n; i++)
-			acc[i] = widen_bf16(in[i]);
-	else
-		for (size_t i = 0; i < n; i++)
-			acc[i] = coll_half_to_float(in[i]);
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2")) {
+		sum_bf16_avx2(out, rows, count, at, n);
+		return;
+	}
+#endif
+	sum_bf16_base(out, rows, count, at, n);
 }
 
-static void widen_add(enum coll_dtype t, float *restrict acc, const uint16_t *in, size_t n)
+static void sum_half(uint16_t *out, const void *const *rows, int count, size_t at, size_t n)
 {
-	if (t == COLL_BFLOAT16)
-		for (size_t i = 0; i < n; i++)
-			acc[i] += widen_bf16(in[i]);
-	else
-		for (size_t i = 0; i < n; i++)
-			acc[i] += coll_half_to_float(in[i]);
-}
-
-static void narrow(enum coll_dtype t, uint16_t *out, const float *restrict acc, size_t n)
-{
-	if (t == COLL_BFLOAT16)
-		for (size_t i = 0; i < n; i++)
-			out[i] = narrow_bf16(acc[i]);
-	else
-		for (size_t i = 0; i < n; i++)
-			out[i] = coll_float_to_half(acc[i]);
-}
-
-static void sum_tile16(
-	enum coll_dtype t, uint16_t *out, const void *const *rows, int count, size_t at, size_t n)
-{
-	float acc[TILE];
-	widen(t, acc, (const uint16_t *)rows[0] + at, n);
-	for (int r = 1; r < count; r++)
-		widen_add(t, acc, (const uint16_t *)rows[r] + at, n);
-	narrow(t, out + at, acc, n);
+	for (size_t i = at; i < at + n; i++) {
+		float sum = coll_half_to_float(((const uint16_t *)rows[0])[i]);
+		for (int r = 1; r < count; r++)
+			sum += coll_half_to_float(((const uint16_t *)rows[r])[i]);
+		out[i] = coll_float_to_half(sum);
+	}
 }
 
 /* By way of a buffer of its own: `out` may be a row that is still to be added. */
@@ -134,8 +151,10 @@ void coll_sum_rows(enum coll_dtype t, void *out, const void *const *rows, int co
 {
 	for (size_t at = 0; at < n; at += TILE) {
 		const size_t some = n - at < TILE ? n - at : TILE;
-		if (coll_dtype_size(t) == 2)
-			sum_tile16(t, out, rows, count, at, some);
+		if (t == COLL_BFLOAT16)
+			sum_bf16(out, rows, count, at, some);
+		else if (t == COLL_HALF)
+			sum_half(out, rows, count, at, some);
 		else
 			sum_tile(t, out, rows, count, at, some);
 	}

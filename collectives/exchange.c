@@ -309,16 +309,31 @@ static int direct_begin(struct exchange *x, struct fb_err *e)
 	return rc;
 }
 
-/* Messages with one peer end in order. */
-static int direct_look(
-	struct exchange *x, struct p2p_req **slots, int peer, int *over, struct fb_err *e)
+/* Messages with one peer end in order. Look as far as `until`. */
+static int direct_look(struct exchange *x, struct p2p_req **slots, int peer, int *over, int until,
+	struct fb_err *e)
 {
 	bool yes = true;
-	while (*over < x->pieces && yes) {
+	while (*over < until && yes) {
 		int rc = is_over(x, *direct_slot(x, slots, *over, peer), &yes, e);
 		if (rc != 0)
 			return rc;
 		*over += yes;
+	}
+	return 0;
+}
+
+/* As far as `until` with all peers: how far are all of them? */
+static int direct_look_all(struct exchange *x, struct p2p_req **slots, int *over, int until,
+	int *least, struct fb_err *e)
+{
+	*least = until;
+	for (int d = 1; d < x->g.size; d++) {
+		const int r = (x->g.rank + x->g.size - d) % x->g.size;
+		int rc = direct_look(x, slots, r, &over[r], until, e);
+		if (rc != 0)
+			return rc;
+		*least = over[r] < *least ? over[r] : *least;
 	}
 	return 0;
 }
@@ -331,24 +346,23 @@ static void direct_sum(struct exchange *x, int k)
 	coll_sum_rows(x->t, x->result + piece_from(x, k), x->rows, x->g.size, piece_count(x, k));
 }
 
+/* Receive first, and sum each piece while it is in the cache; a peer that computes may leave its
+ * receives, which are this rank's sends, to this one. */
 static int direct_turn(struct exchange *x, bool *done, struct fb_err *e)
 {
-	int sent = x->pieces, got = x->pieces;
-	for (int r = 0; r < x->g.size; r++) {
-		if (r == x->g.rank)
-			continue;
-		int rc = direct_look(x, x->sends, r, &x->sent[r], e);
-		if (rc == 0)
-			rc = direct_look(x, x->recvs, r, &x->got[r], e);
-		if (rc != 0)
-			return rc;
-		sent = x->sent[r] < sent ? x->sent[r] : sent;
-		got = x->got[r] < got ? x->got[r] : got;
+	int sent = 0, got = 0, rc = 0;
+	for (bool more = true; more && rc == 0;) {
+		const int until =
+			x->phase == REDUCE && x->summed < x->pieces ? x->summed + 1 : x->pieces;
+		rc = direct_look_all(x, x->recvs, x->got, until, &got, e);
+		more = rc == 0 && x->phase == REDUCE && x->summed < got;
+		if (more)
+			direct_sum(x, x->summed++);
 	}
-	for (; x->phase == REDUCE && x->summed < got; x->summed++)
-		direct_sum(x, x->summed);
-	*done = sent == x->pieces && got == x->pieces;
-	return 0;
+	if (rc == 0)
+		rc = direct_look_all(x, x->sends, x->sent, x->pieces, &sent, e);
+	*done = rc == 0 && sent == x->pieces && got == x->pieces;
+	return rc;
 }
 
 /* ---- ring: message i is piece i % pieces of step i / pieces -----------------------------------
@@ -431,15 +445,15 @@ static int ring_turn(struct exchange *x, bool *done, struct fb_err *e)
 {
 	bool yes = true;
 	int rc = 0;
-	while (rc == 0 && yes && x->s_over < x->begun) {
-		rc = is_over(x, x->sends[x->s_over], &yes, e);
-		x->s_over += rc == 0 && yes;
-	}
-	yes = true;
 	while (rc == 0 && yes && x->r_over < x->posted) {
 		rc = is_over(x, x->recvs[x->r_over], &yes, e);
 		if (rc == 0 && yes)
 			rc = ring_arrived(x, x->r_over++, e);
+	}
+	yes = true;
+	while (rc == 0 && yes && x->s_over < x->begun) {
+		rc = is_over(x, x->sends[x->s_over], &yes, e);
+		x->s_over += rc == 0 && yes;
 	}
 	if (rc == 0)
 		rc = ring_post(x, e);

@@ -178,11 +178,11 @@ static void unlink_from(struct queue *q, struct p2p_req *r)
 		q->tail = before;
 }
 
-/* Deliver what may be received by now. The lock is not held while bytes are copied: both requests
- * are out of the queue then, and theirs are the only buffers touched. */
-static void deliver(struct pair *q, uint64_t (*now)(void))
+/* Deliver what may be received by now, up to `mine`. The lock is not held while bytes are copied:
+ * both requests are out of the queue then, and theirs are the only buffers touched. */
+static void deliver(struct pair *q, const struct p2p_req *mine, uint64_t (*now)(void))
 {
-	for (;;) {
+	for (bool more = true; more;) {
 		pthread_mutex_lock(&q->lock);
 		struct p2p_req *s = q->sends.head, *r = q->recvs.head;
 		if (!s || !r || (s->ready > 0 && s->ready > now())) {
@@ -195,6 +195,7 @@ static void deliver(struct pair *q, uint64_t (*now)(void))
 		s->other = r->bytes;
 		r->other = s->bytes;
 		const bool same = s->bytes == r->bytes;
+		more = s != mine && r != mine;
 		if (same && s->bytes > 0)
 			memcpy(r->to, s->from, s->bytes);
 		/* From here on either may belong to another message. */
@@ -361,7 +362,7 @@ static int local_test(struct p2p *p, struct p2p_req *r, bool *done, struct fb_er
 		/* Read before the last look at the state: after closing, a peer changes nothing. */
 		const bool left =
 			atomic_load_explicit(&p->world->closed[r->peer], memory_order_acquire);
-		deliver(r->pair, p->now);
+		deliver(r->pair, r, p->now);
 		if (state_of(r) == WAITS && left) {
 			fb_fail(&p->dead, FB_EXIT_UNMEASURED, ECONNRESET,
 				"rank %d has left; rank %d still waits for it", r->peer, p->rank);
