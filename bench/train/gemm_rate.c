@@ -3,13 +3,13 @@
 #include "bench/train/gemm_rate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/clock.h"
-#include "bench/core/stats.h"
 
-#define ROUNDS    7
+#define ROUNDS    15
 #define LEAST_NS  1000000u /* of one reading: far above the clock's cost */
 #define MAX_REPS  10000
 #define MAX_SHAPE 256
@@ -138,10 +138,9 @@ static int time_all(const struct tr_dev_ops *ops, struct tr_dev *d, uint64_t bud
 	struct operands o = {0};
 	struct tr_queue q = {.dev = d, .id = 0};
 	uint64_t end = fb_clock_ns() + budget_ns;
-	double(*rate)[ROUNDS] = calloc((size_t)r->n, sizeof(*rate));
 	double *now = calloc((size_t)r->n, sizeof(*now));
 	int *reps = calloc((size_t)r->n, sizeof(*reps)), rounds = 0, rc;
-	if (!rate || !now || !reps) {
+	if (!now || !reps) {
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to time products");
 		goto free_all;
 	}
@@ -152,20 +151,17 @@ static int time_all(const struct tr_dev_ops *ops, struct tr_dev *d, uint64_t bud
 		goto free_all;
 	do {
 		one_round(ops, &q, r, &o, reps, now);
+		/* The least disturbed reading: what else the machine does takes away and never
+		 * adds. */
 		for (int i = 0; i < r->n; i++)
-			rate[i][rounds] = now[i];
+			r->v[i].rate = fmax(r->v[i].rate, now[i]);
 		rounds++;
 		rc = ops->error(d, e);
 	} while (rc == 0 && rounds < ROUNDS && fb_clock_ns() < end);
-	for (int i = 0; rc == 0 && i < r->n; i++) {
-		fb_sort(rate[i], (size_t)rounds);
-		r->v[i].rate = fb_median_sorted(rate[i], (size_t)rounds);
-	}
 free_all:
 	free_operands(ops, d, &o);
 	free(reps);
 	free(now);
-	free(rate);
 	return rc;
 }
 

@@ -13,7 +13,7 @@ struct gemm_timed {
 	struct gemm_shape s;
 	char impl[64];
 	uint64_t calls; /**< in the run */
-	double rate;    /**< FLOP/s: median of the rounds */
+	double rate;    /**< FLOP/s: the fastest of the rounds */
 };
 struct gemm_rate {
 	struct gemm_timed *v; /**< by FLOPs of all calls, most first */

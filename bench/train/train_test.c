@@ -230,9 +230,9 @@ static void refusals(void **state)
 		int ranks;
 		const char *argv[9];
 	} cases[] = {
-		BAD("did you mean", "--model", "tony"),
-		BAD("cannot", "--model", "/nowhere/model.ini"),
-		BAD("did you mean", "--strategy", "zero4"),
+		BAD("tiny", "--model", "tony"),
+		BAD("/nowhere/model.ini", "--model", "/nowhere/model.ini"),
+		BAD("the nearest is", "--strategy", "zero4"),
 		BAD("hybrid", "--strategy", "hybrid:3"),
 		BAD("positions", "--seq", "1000000"),
 		BAD("ranks * micro-batch", "--global-batch", "7"),
