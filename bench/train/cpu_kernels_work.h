@@ -260,51 +260,62 @@ static void CPU_K(xent)(
 	}
 }
 
-/* Columns that row r of a tile sees: those up to its own position. */
-static int64_t CPU_K(seen)(int64_t r, int64_t cols, int64_t past)
+/* Attention's tiles hold scores as [key][CPU_TILE queries]: a row is one key's, so that maxima and
+ * sums of the queries run down the rows, a vector of queries at a time. Queries over the tile's
+ * count compute on what is there and are never read. */
+
+/* What a query may not see counts as -inf: key c comes `past` or more places after the first. */
+static void CPU_K(mask)(CPU_G *s, int64_t keys, int64_t past)
 {
-	int64_t n = r + past + 1;
-	return n < 0 ? 0 : n < cols ? n : cols;
+	for (int64_t c = past < 0 ? 0 : past + 1; c < keys; c++)
+		for (int64_t j = 0; j < CPU_TILE && j < c - past; j++)
+			s[c * CPU_TILE + j] = (CPU_G)-INFINITY;
 }
 
-/* One more tile of scores: P = exp(scale * s - max), the running maximum and sum, and by what the
- * output so far is to be multiplied. The first tile of a row begins with max -inf and sum 0. */
-static void CPU_K(attn_softmax)(void *P, int64_t ldp, void *s_, int64_t lds, void *max_, void *sum_,
-	void *fix_, int64_t rows, int64_t cols, int64_t past, double scale_)
+static void CPU_K(attn_turn)(void *to_, const void *from_, int64_t rows, int64_t d)
 {
-	CPU_G *max = max_, *sum = sum_, *fix = fix_, scale = (CPU_G)scale_;
-	for (int64_t r = 0; r < rows; r++) {
-		CPU_G *s = (CPU_G *)s_ + r * lds;
-		CPU_W *p = (CPU_W *)P + r * ldp;
-		int64_t n = CPU_K(seen)(r, cols, past);
-		CPU_G most = max[r], part;
-		CPU_G lane[CPU_LANES];
-		int64_t whole = n - n % CPU_LANES;
-		for (int l = 0; l < CPU_LANES; l++)
-			lane[l] = (CPU_G)-INFINITY;
-		for (int64_t b = 0; b < whole; b += CPU_LANES)
-			for (int l = 0; l < CPU_LANES; l++) {
-				CPU_G v = s[b + l] * scale;
-				lane[l] = v > lane[l] ? v : lane[l];
-			}
-		for (int64_t i = whole; i < n; i++)
-			lane[i - whole] =
-				s[i] * scale > lane[i - whole] ? s[i] * scale : lane[i - whole];
-		for (int l = 0; l < CPU_LANES; l++)
-			most = lane[l] > most ? lane[l] : most;
-		/* All -inf, or NaN: no maximum to take off; the NaN goes on by itself. */
-		CPU_G off = most > (CPU_G)-INFINITY ? most : 0;
+	CPU_W *to = to_;
+	const CPU_W *from = from_;
+	for (int64_t c = 0; c < d; c++)
+		for (int64_t r = 0; r < rows; r++)
+			to[c * CPU_TILE + r] = from[r * d + c];
+}
+
+/* More keys for a tile's queries: P = exp(scale * s - max), the running maximum and sum, and by
+ * what the output so far is to be multiplied. The first keys begin with max -inf and sum 0. */
+static void CPU_K(attn_softmax)(void *P, void *s_, void *max_, void *sum_, void *fix_, int64_t keys,
+	int64_t past, double scale_)
+{
+	CPU_G *s = s_, *max = max_, *sum = sum_, *fix = fix_, scale = (CPU_G)scale_;
+	CPU_G most[CPU_TILE], off[CPU_TILE], part[CPU_TILE];
+	CPU_W *p = P;
+	CPU_K(mask)(s, keys, past);
+	for (int j = 0; j < CPU_TILE; j++)
+		most[j] = (CPU_G)-INFINITY;
+	for (int64_t c = 0; c < keys; c++)
+		for (int j = 0; j < CPU_TILE; j++) {
+			CPU_G v = s[c * CPU_TILE + j];
+			most[j] = v > most[j] ? v : most[j];
+		}
+	for (int j = 0; j < CPU_TILE; j++) {
+		CPU_G v = most[j] * scale;
+		most[j] = v > max[j] ? v : max[j];
+		/* All -inf, or NaN: no maximum to take off; a NaN goes on by itself. */
+		off[j] = most[j] > (CPU_G)-INFINITY ? most[j] : 0;
+		part[j] = 0;
+	}
+	for (int64_t c = 0; c < keys; c++) {
 		CPU_MAP
-		for (int64_t i = 0; i < n; i++)
-			s[i] = CPU_E(exp)(s[i] * scale - off);
-		CPU_SUM(part, n, s[i]);
-		CPU_MAP
-		for (int64_t i = 0; i < n; i++)
-			p[i] = CPU_STORE(s[i]);
-		memset(p + n, 0, (size_t)(cols - n) * sizeof(*p));
-		fix[r] = CPU_E(exp)(max[r] - off);
-		sum[r] = sum[r] * fix[r] + part;
-		max[r] = most;
+		for (int j = 0; j < CPU_TILE; j++) {
+			CPU_G e = CPU_E(exp)(s[c * CPU_TILE + j] * scale - off[j]);
+			part[j] += e;
+			p[c * CPU_TILE + j] = CPU_STORE(e);
+		}
+	}
+	for (int j = 0; j < CPU_TILE; j++) {
+		fix[j] = CPU_E(exp)(max[j] - off[j]);
+		sum[j] = sum[j] * fix[j] + part[j];
+		max[j] = most[j];
 	}
 }
 
@@ -343,24 +354,22 @@ static void CPU_K(attn_dot)(
 	}
 }
 
-/* From scores and dP of a tile: P again, and dS. */
-static void CPU_K(attn_grad)(void *P, void *dS, int64_t ldp, void *s_, void *dp_, int64_t lds,
-	const void *lse_, const void *dot_, int64_t rows, int64_t cols, int64_t past, double scale_)
+/* From scores and dP: P again, and dS. lse and dot are of CPU_TILE queries. */
+static void CPU_K(attn_grad)(void *P, void *dS, void *s_, const void *dp_, const void *lse_,
+	const void *dot_, int64_t keys, int64_t past, double scale_)
 {
-	CPU_G scale = (CPU_G)scale_;
-	for (int64_t r = 0; r < rows; r++) {
-		const CPU_G *s = (const CPU_G *)s_ + r * lds, *dp = (const CPU_G *)dp_ + r * lds;
-		CPU_W *p = (CPU_W *)P + r * ldp, *ds = (CPU_W *)dS + r * ldp;
-		CPU_G lse = ((const CPU_G *)lse_)[r], dot = ((const CPU_G *)dot_)[r];
-		int64_t n = CPU_K(seen)(r, cols, past);
+	CPU_G *s = s_, scale = (CPU_G)scale_;
+	const CPU_G *dp = dp_, *lse = lse_, *dot = dot_;
+	CPU_W *p = P, *ds = dS;
+	CPU_K(mask)(s, keys, past);
+	for (int64_t c = 0; c < keys; c++) {
 		CPU_MAP
-		for (int64_t i = 0; i < n; i++) {
-			CPU_G e = CPU_E(exp)(s[i] * scale - lse);
-			ds[i] = CPU_STORE(CPU_E(attn_ds)(e, dp[i], dot, scale));
+		for (int j = 0; j < CPU_TILE; j++) {
+			int64_t i = c * CPU_TILE + j;
+			CPU_G e = CPU_E(exp)(s[i] * scale - lse[j]);
+			ds[i] = CPU_STORE(CPU_E(attn_ds)(e, dp[i], dot[j], scale));
 			p[i] = CPU_STORE(e);
 		}
-		memset(p + n, 0, (size_t)(cols - n) * sizeof(*p));
-		memset(ds + n, 0, (size_t)(cols - n) * sizeof(*ds));
 	}
 }
 
@@ -467,6 +476,7 @@ static const struct cpu_kernels CPU_K(kernels) = {
 	.bias_bwd = CPU_K(bias_bwd),
 	.add = CPU_K(add),
 	.xent = CPU_K(xent),
+	.attn_turn = CPU_K(attn_turn),
 	.attn_softmax = CPU_K(attn_softmax),
 	.attn_rescale = CPU_K(attn_rescale),
 	.attn_finish = CPU_K(attn_finish),

@@ -12,7 +12,7 @@
 
 #include "bench/train/device.h"
 
-enum { CPU_LANES = 32 };
+enum { CPU_LANES = 32, CPU_TILE = 64 };
 
 /** Of one work type W with its G. Untyped pointers are W unless they are marked G. */
 struct cpu_kernels {
@@ -38,17 +38,17 @@ struct cpu_kernels {
 	void (*add)(void *y, const void *a, const void *b, int64_t n);
 	void (*xent)(void *logits, double *loss, const int32_t *target, int64_t rows, int64_t cols,
 		double scale);
-	/* attention, a tile of rows x cols; see cpu_attn.c */
-	void (*attn_softmax)(void *P, int64_t ldp, void *G_s, int64_t lds, void *G_max, void *G_sum,
-		void *G_fix, int64_t rows, int64_t cols, int64_t past, double scale);
+	/* attention, a tile of at most CPU_TILE queries: see cpu_attn.c */
+	void (*attn_turn)(void *to, const void *from, int64_t rows, int64_t d);
+	void (*attn_softmax)(void *P, void *G_s, void *G_max, void *G_sum, void *G_fix,
+		int64_t keys, int64_t past, double scale);
 	void (*attn_rescale)(void *G_o, const void *G_fix, int64_t rows, int64_t d);
 	void (*attn_finish)(void *o, int64_t ldo, const void *G_o, const void *G_max,
 		const void *G_sum, void *G_lse, int64_t rows, int64_t d);
 	void (*attn_dot)(
 		void *G_dot, const void *a, const void *b, int64_t ld, int64_t rows, int64_t d);
-	void (*attn_grad)(void *P, void *dS, int64_t ldp, void *G_s, void *G_dp, int64_t lds,
-		const void *G_lse, const void *G_dot, int64_t rows, int64_t cols, int64_t past,
-		double scale);
+	void (*attn_grad)(void *P, void *dS, void *G_s, const void *G_dp, const void *G_lse,
+		const void *G_dot, int64_t keys, int64_t past, double scale);
 	void (*attn_store)(void *x, int64_t ldx, const void *G_x, int64_t rows, int64_t d);
 	void (*adamw)(const struct tr_adamw *a, void *G_p, void *G_m, void *G_v, const void *G_grad,
 		double grad_scale, void *work, int64_t n);
