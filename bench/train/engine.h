@@ -40,7 +40,8 @@ struct step_stats {
 	double loss;      /**< mean per token of the global batch, the same on all ranks */
 	double grad_norm; /**< of the whole gradient, before clipping; NAN without clip */
 	int64_t tokens;   /**< of this rank */
-	/** What went out, of all collectives: within the node, to other nodes of the rack, beyond. */
+	/** What went out, of all collectives: within the node, to other nodes of the rack, beyond.
+	 */
 	uint64_t node_bytes, rack_bytes, far_bytes;
 };
 struct task_time {
