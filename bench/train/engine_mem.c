@@ -160,6 +160,10 @@ static int alloc_wire(struct engine *g, struct fb_err *e)
 	}
 	g->bytes_of[MEM_WIRE] +=
 		exchange_scratch(&g->shard, (size_t)per_rank, engine_coll_dtype(c->reduce));
+	/* An all-reduce begins as a reduce-scatter of its n-th parts. */
+	int64_t part = shard_cut(per_rank, c->strategy.replicate).per_rank;
+	g->bytes_of[MEM_WIRE] +=
+		exchange_scratch(&g->replicate, (size_t)part, engine_coll_dtype(c->reduce));
 	return rc;
 }
 

@@ -270,6 +270,9 @@ static void wire(const struct step_config *c, const struct cuts *k, struct step_
 	if (scatter && (cast || (!step_grads_whole(c) && c->micro_batches > 1)))
 		m->wire += (double)k->largest * size;
 	m->wire += exchange_staging(c->strategy.shard, k->largest, size);
+	/* An all-reduce begins as a reduce-scatter of its n-th parts. */
+	m->wire += exchange_staging(
+		c->strategy.replicate, shard_cut(k->largest, c->strategy.replicate).per_rank, size);
 }
 
 void step_memory(const struct step_config *c, struct step_memory *m)

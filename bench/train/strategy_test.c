@@ -391,11 +391,25 @@ static void exchange_scratch_is_the_exchanges_own(void **state)
 {
 	for (int n = 1; n <= 12; n++) {
 		struct step_memory m;
-		struct step_config c = config("tiny", "zero3", n);
+		const size_t part = (size_t)shard_cut(25850, n).per_rank;
 		const struct exchange_group g = {.size = n};
+		const double scratch = (double)exchange_scratch(&g, part, COLL_FLOAT);
+		struct step_config c = config("tiny", "zero3", n);
 		step_memory(&c, &m);
-		assert_true(m.wire == (double)exchange_scratch(&g,
-					      (size_t)shard_cut(25850, n).per_rank, COLL_FLOAT));
+		assert_true(m.wire == scratch);
+		c = config("tiny", "ddp", n); /* an all-reduce begins as a reduce-scatter */
+		step_memory(&c, &m);
+		assert_true(m.wire == scratch);
+		if (n % 4 != 0)
+			continue;
+		c = config("tiny", "hybrid:4", n);
+		step_memory(&c, &m);
+		const int64_t shard = shard_cut(25850, 4).per_rank;
+		const struct exchange_group four = {.size = 4}, others = {.size = n / 4};
+		assert_true(m.wire == (double)exchange_scratch(&four, (size_t)shard, COLL_FLOAT) +
+					      (double)exchange_scratch(&others,
+						      (size_t)shard_cut(shard, n / 4).per_rank,
+						      COLL_FLOAT));
 	}
 }
 
