@@ -204,14 +204,11 @@ static void writes_grads(struct builder *b, int task, int micro, int gslot, bool
 	if (first)
 		wait_for(b, task, b->reader[gslot]);
 }
-static int put_reduction(
-	struct builder *b, enum sched_op op, int unit, int micro, int gslot, int after)
+static int put_reduction(struct builder *b, enum sched_op op, int unit, int micro, int after)
 {
 	int i = put(b, op, unit, micro);
-	struct sched_task *t = &b->s->v[i];
-	t->gslot = b->whole ? -1 : gslot;
-	t->count = b->c->strategy.kind == STRATEGY_DDP ? unit_elements(b, unit)
-						       : shard_elements(b, unit);
+	b->s->v[i].count = b->c->strategy.kind == STRATEGY_DDP ? unit_elements(b, unit)
+							       : shard_elements(b, unit);
 	wait_for(b, i, after);
 	return i;
 }
@@ -220,13 +217,16 @@ static void reduce(struct builder *b, int unit, int micro, int gslot, int after)
 	if (b->whole && micro != b->c->micro_batches - 1)
 		return;
 	enum strategy_kind kind = b->c->strategy.kind;
-	int i = after;
-	if (kind != STRATEGY_DDP)
-		i = put_reduction(b, SCHED_REDUCE_SCATTER, unit, micro, gslot, i);
-	if (kind == STRATEGY_DDP || kind == STRATEGY_HYBRID)
-		i = put_reduction(b, SCHED_ALL_REDUCE, unit, micro, gslot, i);
-	b->s->v[i].accumulate = !b->whole;
+	enum sched_op op = kind == STRATEGY_DDP ? SCHED_ALL_REDUCE : SCHED_REDUCE_SCATTER;
+	int i = put_reduction(b, op, unit, micro, after);
+	b->s->v[i].gslot = b->whole ? -1 : gslot;
 	b->reader[gslot] = i;
+	if (kind == STRATEGY_HYBRID) {
+		/* The shard's sum of the micro-batch before may still be on its way. */
+		wait_for(b, i, b->reduced[unit]);
+		i = put_reduction(b, SCHED_ALL_REDUCE, unit, micro, i);
+	}
+	b->s->v[i].accumulate = !b->whole;
 	b->reduced[unit] = i;
 }
 

@@ -61,13 +61,14 @@ struct sched_task {
 	 * -1: they are whole between steps (ddp, zero1, zero2), or none are touched. Under offload,
 	 * of the tasks around an update: which of two buffers of gradients and state, unit % 2. */
 	int slot;
-	/** Of tasks that write gradients or reduce them: which buffer of a unit's gradients,
-	 * unit % 2 for blocks, 2 for the root; -1: the unit's place in the whole gradients
-	 * (step_grads_whole()), or none are touched. */
+	/** Of tasks that write gradients and of the first to reduce them: which buffer of a unit's
+	 * gradients, unit % 2 for blocks, 2 for the root; -1: the unit's place in the whole
+	 * gradients (step_grads_whole()), or none are touched. */
 	int gslot;
 	bool fresh;      /**< writes gradients: zero the buffer first */
-	bool accumulate; /**< reduces: the result is added to the gradients kept, and gslot is free
-			    then; otherwise it stays in place in the buffer */
+	bool accumulate; /**< reduces: the result is added to the gradients kept. Otherwise it stays
+			    where it is: in place, or (hybrid) in a shard's own place, from which
+			    the replicas' all-reduce takes it */
 	int waits[SCHED_MAX_WAITS]; /**< indexes of tasks; -1: none */
 	/** Elements of a collective: per rank of a gather and a reduce-scatter (padded shard), all
 	 * that is reduced of an all-reduce; of a storage task: of the shard. Else 0. */

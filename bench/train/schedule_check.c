@@ -22,12 +22,13 @@ struct place {
 };
 /* A buffer of a unit's gradients. */
 struct grads {
-	int unit, micro, writer, scattered, freed; /* -1: none */
-	bool open;                                 /* written and not yet reduced */
+	int unit, micro, writer, freed; /* -1: none */
+	bool open;                      /* written and not yet reduced */
 };
 /* A unit's way through the step; tasks, -1: not yet. */
 struct way {
 	int gathers, reductions;
+	int scattered; /* a sum that is still to be reduced across replicas */
 	int reduced, grads_out, state_in, update, state_out, params_in, param_gather;
 };
 struct checker {
@@ -233,22 +234,43 @@ static int check_write(struct checker *k)
 		return fault(k, "does not wait for the reduction that reads its buffer (task %d)",
 			g->freed);
 	}
-	*g = (struct grads){.unit = t->unit,
-		.micro = t->micro,
-		.writer = k->at,
-		.scattered = -1,
-		.freed = -1,
-		.open = true};
+	*g = (struct grads){
+		.unit = t->unit, .micro = t->micro, .writer = k->at, .freed = -1, .open = true};
 	return 0;
 }
 
-static int check_reduction(struct checker *k)
+/* A unit's last reduction of a micro-batch. */
+static int reduced(struct checker *k)
 {
 	const struct sched_task *t = task(k);
-	enum strategy_kind kind = k->c->strategy.kind;
-	bool scatter = t->op == SCHED_REDUCE_SCATTER;
-	if (scatter ? kind == STRATEGY_DDP : kind != STRATEGY_DDP && kind != STRATEGY_HYBRID)
-		return fault(k, "%s has no such collective", k->c->strategy.name);
+	if (t->accumulate == k->whole_grads)
+		return fault(k, t->accumulate ? "is added to gradients it is already part of"
+					      : "is not added to the gradients kept");
+	k->way[t->unit].reductions++;
+	k->way[t->unit].reduced = k->at;
+	return 0;
+}
+
+/* hybrid: the shard's sum, across replicas. */
+static int check_across(struct checker *k)
+{
+	const struct sched_task *t = task(k);
+	struct way *w = &k->way[t->unit];
+	if (t->gslot != -1)
+		return fault(k, "a shard's sum is in no gradient buffer");
+	if (w->scattered < 0 || k->s->v[w->scattered].micro != t->micro)
+		return fault(k, "there is no such shard to reduce");
+	if (!before(k, w->scattered))
+		return fault(k, "does not wait for its shard (task %d)", w->scattered);
+	w->scattered = -1;
+	int rc = reduced(k);
+	return rc == 0 ? check_count(k, k->shard[kind_of_unit(k, t->unit)]) : rc;
+}
+
+/* The gradients that a reduction reads: all there, and by then? */
+static int check_read(struct checker *k)
+{
+	const struct sched_task *t = task(k);
 	struct grads *g = grads_of(k);
 	if (!g)
 		return fault(k, "gradient buffer %d is not for this unit", t->gslot);
@@ -258,25 +280,37 @@ static int check_reduction(struct checker *k)
 		return fault(k, "gradients of later micro-batches are still to be added");
 	if (t->unit == k->layers && k->s->v[g->writer].op != SCHED_EMBED_BWD)
 		return fault(k, "the embedding's gradients are still to be added");
-	int after = !scatter && kind == STRATEGY_HYBRID ? g->scattered : g->writer;
-	if (after < 0 || (scatter && g->scattered >= 0))
-		return fault(k, "out of order with the other reduction of its unit");
-	if (!before(k, after))
-		return fault(k, "does not wait for its gradients (task %d)", after);
-	bool last = kind != STRATEGY_HYBRID || !scatter;
-	if (t->accumulate != (last && !k->whole_grads))
-		return fault(k, t->accumulate ? "is added to the gradients kept too early"
-					      : "is not added to the gradients kept");
-	if (scatter)
-		g->scattered = k->at;
-	if (last) {
-		g->open = false;
-		g->freed = k->at;
-		k->way[t->unit].reductions++;
-		k->way[t->unit].reduced = k->at;
-	}
+	if (!before(k, g->writer))
+		return fault(k, "does not wait for its gradients (task %d)", g->writer);
+	g->open = false;
+	g->freed = k->at;
+	return 0;
+}
+
+static int check_reduction(struct checker *k)
+{
+	const struct sched_task *t = task(k);
+	enum strategy_kind kind = k->c->strategy.kind;
+	bool scatter = t->op == SCHED_REDUCE_SCATTER, hybrid = kind == STRATEGY_HYBRID;
+	struct way *w = &k->way[t->unit];
 	int root = kind_of_unit(k, t->unit);
-	return check_count(k, kind == STRATEGY_DDP ? k->elements[root] : k->shard[root]);
+	if (scatter ? kind == STRATEGY_DDP : kind != STRATEGY_DDP && !hybrid)
+		return fault(k, "%s has no such collective", k->c->strategy.name);
+	if (!scatter && hybrid)
+		return check_across(k);
+	int rc = check_read(k);
+	if (rc != 0)
+		return rc;
+	if (hybrid) {
+		if (w->scattered >= 0 || (w->reduced >= 0 && !before(k, w->reduced)))
+			return fault(k, "overwrites the sum of the micro-batch before");
+		if (t->accumulate)
+			return fault(k, "is added to the gradients kept too early");
+		w->scattered = k->at;
+	} else {
+		rc = reduced(k);
+	}
+	return rc == 0 ? check_count(k, scatter ? k->shard[root] : k->elements[root]) : rc;
 }
 
 /* Are a unit's gradients complete, and have they been so when this task begins? */
@@ -495,8 +529,8 @@ static void start(struct checker *k)
 	k->norm = k->norm_reduce = k->state[0] = k->state[1] = -1;
 	for (int i = 0; i < k->layers + 3; i++) {
 		k->place[i] = (struct place){-1, -1, -1};
-		k->grads[i] = (struct grads){.freed = -1, .scattered = -1};
-		k->way[i] = (struct way){0, 0, -1, -1, -1, -1, -1, -1, -1};
+		k->grads[i] = (struct grads){.freed = -1};
+		k->way[i] = (struct way){0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
 	}
 }
 
