@@ -20,9 +20,11 @@
 
 struct bw_rail {
 	struct verbs_bw b;
-	struct ibv_send_wr *chains; /**< post_list for each QP */
+	struct ibv_send_wr *chains; /**< post_list for each slot of each QP */
+	struct ibv_sge *sges;       /**< one for each slot of each QP */
 	uint64_t elapsed;
 	struct verbs_series series; /**< of what was acknowledged or arrived here */
+	unsigned next;              /**< queue pair whose messages are looked at next */
 };
 /** Lossy: so many messages in a row of which none came are a dead path. */
 #define MAX_UNHEARD 16
@@ -36,6 +38,7 @@ struct bw_own {
 	uint64_t sent,
 		taken; /**< lossy: messages of the point that went to the receiver, and came */
 	struct verbs_series series; /**< of the point: rails, and both directions, added up */
+	struct fb_err wrong;        /**< the first message that was not what had been sent */
 };
 
 static void set_credit(struct verbs_rail *r, struct verbs_bw_qp *bq, unsigned q)
@@ -63,8 +66,9 @@ static int open_rail(struct verbs_state *s, struct bw_rail *br, unsigned i, stru
 	struct verbs_bw *b = &br->b;
 
 	b->qp = calloc(r->nqp, sizeof *b->qp);
-	br->chains = calloc((size_t)r->nqp * (size_t)p->post_list, sizeof *br->chains);
-	if (!b->qp || !br->chains)
+	br->chains = calloc((size_t)r->nqp * (size_t)p->post_list * r->slots, sizeof *br->chains);
+	br->sges = calloc((size_t)r->nqp * r->slots, sizeof *br->sges);
+	if (!b->qp || !br->chains || !br->sges)
 		return fb_fail(
 			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %u queue pairs", r->nqp);
 	b->nqp = r->nqp;
@@ -72,6 +76,8 @@ static int open_rail(struct verbs_state *s, struct bw_rail *br, unsigned i, stru
 	b->rx_depth = (unsigned)p->rx_depth;
 	b->post_list = (unsigned)p->post_list;
 	b->cq_mod = (unsigned)p->cq_mod;
+	b->slots = r->slots;
+	b->span = r->span;
 	b->tx = (struct verbs_cq){.cq = r->tx_cq, .ch = r->tx_ch};
 	b->rx = (struct verbs_cq){.cq = r->rx_cq, .ch = r->rx_ch};
 	b->what = s->what;
@@ -79,14 +85,34 @@ static int open_rail(struct verbs_state *s, struct bw_rail *br, unsigned i, stru
 		struct verbs_bw_qp *bq = &b->qp[q];
 		bq->qp = r->qp[q];
 		bq->srq = r->xrc ? r->xrc->srq[q] : NULL;
-		bq->chain = br->chains + (size_t)q * b->post_list;
-		bq->rsge = (struct ibv_sge){.addr = (uintptr_t)r->buf + verbs_recv_off(r, q),
+		bq->chain = br->chains + (size_t)q * b->post_list * r->slots;
+		/* rx_depth receives are posted already, from the first slot on. */
+		bq->rx_base = (uintptr_t)r->buf + verbs_recv_off(r, q);
+		bq->rx_slot = b->rx_depth % r->slots;
+		bq->rsge = (struct ibv_sge){.addr = bq->rx_base + bq->rx_slot * r->span,
 			.length = (uint32_t)r->span,
 			.lkey = r->mr->lkey};
 		bq->rwr = (struct ibv_recv_wr){.wr_id = q, .sg_list = &bq->rsge, .num_sge = 1};
 		set_credit(r, bq, q);
 	}
 	return 0;
+}
+
+/* A slot for each of the messages that follow each other: entry k of the chain that is slot c's
+ * turn goes to slot c + k. */
+static void set_chains(
+	struct verbs_rail *r, struct bw_rail *br, unsigned q, enum verbs_op op, uint64_t size)
+{
+	struct ibv_send_wr *wr = br->b.qp[q].chain;
+	struct ibv_sge *sge = br->sges + (size_t)q * r->slots;
+
+	for (unsigned c = 0; c < r->slots; c++) {
+		for (unsigned k = 0; k < br->b.post_list; k++, wr++) {
+			unsigned slot = (c + k) % r->slots;
+			verbs_request(r, q, op, wr, &sge[slot], size);
+			verbs_request_slot(r, op, slot, wr, &sge[slot]);
+		}
+	}
 }
 
 static void set_requests(
@@ -103,8 +129,8 @@ static void set_requests(
 		struct verbs_bw_qp *bq = &br->b.qp[q];
 		bq->imm = verbs_imm(q);
 		bq->next_swap = 0;
-		for (unsigned k = 0; k < br->b.post_list; k++)
-			verbs_request(r, q, op, &bq->chain[k], &bq->sge, size);
+		bq->consumed_before = bq->consumed;
+		set_chains(r, br, q, op, size);
 	}
 }
 
@@ -146,6 +172,7 @@ static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 	verbs_state_prepare(s, p);
 	own->loop = choose(s, op);
 	own->sent = own->taken = own->unheard = 0;
+	memset(&own->wrong, 0, sizeof own->wrong);
 	memset(own->done, 0, s->rail[0].nqp * sizeof *own->done);
 	for (unsigned i = first; i < first + count; i++) {
 		set_requests(s, &own->rail[i], i, op, p->size);
@@ -262,6 +289,62 @@ static void note_arrivals(
 		sink->received_ns = 0;
 }
 
+/* Is this end where the data of `op` ends up? The requester of reads, the target of all else. */
+static bool receives_data(const struct verbs_state *s, enum verbs_op op)
+{
+	bool reads = verbs_ops[op].fetches && !verbs_ops[op].atomic;
+
+	return s->job->p.bidirectional || (reads ? s->rank == 0 : s->rank != 0);
+}
+
+/* Does it know, once its loop has ended, that a batch has come? A plain write tells nobody. */
+static bool looked_at_by_batch(const struct verbs_state *s, enum verbs_op op)
+{
+	return receives_data(s, op) && !verbs_ops[op].atomic && op != VERBS_WRITE;
+}
+
+struct batch_of {
+	struct verbs_state *s;
+	unsigned rail;
+	enum verbs_op op;
+	uint64_t iters;
+};
+
+/* The slots that the last messages of queue pair q lie in: n of them from *first on, in turn. */
+static unsigned slots_of(void *arg, unsigned q, unsigned *first)
+{
+	struct batch_of *b = arg;
+	const struct verbs_rail *r = &b->s->rail[b->rail];
+	const struct verbs_bw_qp *bq = &((struct bw_own *)b->s->own)->rail[b->rail].b.qp[q];
+	uint64_t came;
+
+	*first = 0;
+	if (!verbs_ops[b->op].takes_receive || b->op == VERBS_WRITE_IMM)
+		return verbs_slots_written(b->s, r, q, b->iters);
+	came = counted(b->s, b->op) ? bq->consumed - bq->consumed_before
+				    : b->iters / r->nqp + (q < b->iters % r->nqp);
+	if (came > r->slots)
+		came = r->slots;
+	*first = (unsigned)((bq->consumed - came) % r->slots);
+	return (unsigned)came;
+}
+
+/* After a batch, outside of its time: the last messages of its queue pairs, as many as there are
+ * slots. What is wrong is told when the point is over. */
+static void look_at_batch(struct verbs_state *s, const struct fb_point *p, uint64_t iters)
+{
+	struct bw_own *own = s->own;
+	unsigned first, count = verbs_point_rails(s, p, &first);
+
+	for (unsigned i = first; own->wrong.code == 0 && i < first + count; i++) {
+		struct batch_of b = {s, i, verbs_point_op(p), iters};
+		/* The next batch has to write everything again. Where nothing is acknowledged a
+		 * late message may be writing right now. */
+		(void)!verbs_state_look(s, &s->rail[i], &own->rail[i].next, p->size,
+			!counted(s, b.op), slots_of, &b, &own->wrong);
+	}
+}
+
 static int measure(
 	void *st, const struct fb_point *p, uint64_t iters, struct fb_sink *sink, struct fb_err *e)
 {
@@ -287,8 +370,11 @@ static int measure(
 			sink->elapsed_ns = own->rail[i].elapsed;
 	sink->work = (double)iters * count;
 	if (counted(s, op))
-		return settle(s, p, rc, sink, e);
-	note_arrivals(s, first, count, sink);
+		rc = settle(s, p, rc, sink, e);
+	else
+		note_arrivals(s, first, count, sink);
+	if (rc == 0 && looked_at_by_batch(s, op))
+		look_at_batch(s, p, iters);
 	return rc;
 }
 
@@ -356,31 +442,26 @@ static int check(void *st, const struct fb_point *p, struct fb_validity *v, stru
 	struct bw_own *own = s->own;
 	enum verbs_op op = verbs_point_op(p);
 	unsigned first, count = verbs_point_rails(s, p, &first);
-	/* Who holds received data: the requester of reads, the target of all else. */
-	bool reads = verbs_ops[op].fetches && !verbs_ops[op].atomic;
-	bool received = reads ? s->rank == 0 : s->rank != 0;
 	int rc = gather_series(s, p, e);
 
 	if (rc)
 		return rc;
 	verbs_state_judge(s, v);
 	judge_losses(s, p, op, v);
-	if (!received && !s->job->p.bidirectional)
+	if (!receives_data(s, op))
 		return 0;
 	if (verbs_ops[op].atomic)
 		return verbs_state_check_words(
 			s, p, own->done, op == VERBS_FETCH_ADD ? 1 : s->rail[first].nqp, e);
-	if (!counted(s, op))
-		rc = verbs_state_check_data(s, p, p->size, e);
-	for (unsigned i = first; rc == 0 && i < first + count; i++) {
-		struct verbs_bw *b = &own->rail[i].b;
-		if (b->wrong)
-			rc = verbs_state_wrong_values(s, op, 1, e);
-		/* A queue pair whose every message was lost has nothing to look at. */
-		for (unsigned q = 0; rc == 0 && counted(s, op) && q < b->nqp; q++)
-			if (b->qp[q].consumed)
-				rc = verbs_state_check_qp(s, &s->rail[i], q, p->size, e);
+	if (own->wrong.code) {
+		*e = own->wrong;
+		return e->code;
 	}
+	if (!looked_at_by_batch(s, op))
+		rc = verbs_state_check_data(s, p, p->size, e);
+	for (unsigned i = first; rc == 0 && i < first + count; i++)
+		if (own->rail[i].b.wrong)
+			rc = verbs_state_wrong_values(s, op, 1, e);
 	return rc;
 }
 
@@ -495,6 +576,7 @@ static void teardown(void *st)
 	for (unsigned i = 0; own && i < VERBS_MAX_RAILS; i++) {
 		free(own->rail[i].b.qp);
 		free(own->rail[i].chains);
+		free(own->rail[i].sges);
 	}
 	if (own)
 		free(own->done);

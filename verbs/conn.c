@@ -57,6 +57,23 @@ void verbs_qp_defaults(const char *driver, const struct verbs_params *p, unsigne
 	*rnr_retry = p->rnr_retry != VERBS_AUTO ? (unsigned)p->rnr_retry : 6;
 }
 
+/* Messages of a batch land in turn in as many areas as stay within a second-level cache, and within
+ * what an ordinary user may lock. Soft limits; both ends must come to the same number. Whether a
+ * shared receive queue gives out its receives in turn is the device's affair. */
+#define SLOTS       8u
+#define SLOTS_BYTES (256u << 10)
+#define RAIL_BYTES  (16u << 20)
+
+static unsigned slots_for(const struct verbs_params *p, size_t span)
+{
+	size_t one = SLOTS_BYTES / span, all = RAIL_BYTES / (span * (size_t)p->qps);
+	size_t n = one < all ? one : all;
+
+	if (p->bench != VERBS_BANDWIDTH || verbs_transports[p->transport].shared || n < 1)
+		return 1;
+	return n < SLOTS ? (unsigned)n : SLOTS;
+}
+
 static int alloc_memory(
 	struct verbs_rail *r, const struct verbs_params *p, int mem_node, struct fb_err *e)
 {
@@ -64,7 +81,8 @@ static int alloc_memory(
 
 	r->grh = verbs_transports[p->transport].datagram ? VERBS_GRH : 0;
 	r->span = (size_t)((verbs_params_max_size(p) + r->grh + 63) & ~63ull);
-	r->buf_len = 2 * r->nqp * (r->span + sizeof(uint64_t));
+	r->slots = slots_for(p, r->span);
+	r->buf_len = verbs_credit_off(r, 2 * r->nqp);
 	if (p->memory != VERBS_MEM_GPU && (rc = verbs_memlock_check(r->buf_len, e)) != 0)
 		return rc;
 	rc = verbs_mem_alloc(
@@ -212,11 +230,10 @@ static int create_qps(struct verbs_rail *r, const struct verbs_params *p, struct
 static int post_receives(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
 {
 	for (unsigned q = 0; q < r->nqp; q++) {
-		struct ibv_sge sge = {.addr = (uintptr_t)r->buf + verbs_recv_off(r, q),
-			.length = (uint32_t)r->span,
-			.lkey = r->mr->lkey};
+		struct ibv_sge sge = {.length = (uint32_t)r->span, .lkey = r->mr->lkey};
 		struct ibv_recv_wr wr = {.wr_id = q, .sg_list = &sge, .num_sge = 1}, *bad;
 		for (int i = 0; i < p->rx_depth; i++) {
+			sge.addr = (uintptr_t)r->buf + verbs_slot_off(r, q, (unsigned)i % r->slots);
 			int err = r->xrc ? ibv_post_srq_recv(r->xrc->srq[q], &wr, &bad)
 					 : ibv_post_recv(r->qp[q], &wr, &bad);
 			if (err)
@@ -355,6 +372,15 @@ void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, str
 		wr->wr.rdma.rkey = r->remote.rkey;
 		wr->wr.rdma.remote_addr = r->remote.addr + there;
 	}
+}
+
+void verbs_request_slot(const struct verbs_rail *r, enum verbs_op op, unsigned slot,
+	struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	if (op == VERBS_READ)
+		sge->addr += slot * r->span;
+	else if (op == VERBS_WRITE || op == VERBS_WRITE_IMM)
+		wr->wr.rdma.remote_addr += slot * r->span;
 }
 
 /* ---- exchange and connect -------------------------------------------------------------------- */

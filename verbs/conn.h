@@ -5,7 +5,7 @@
  * table in ops.h.
  *
  * Memory of a rail, the same layout at both ends (so that one base address is enough):
- *   send areas, one span for each QP | receive areas, one span for each QP |
+ *   send areas, one span for each QP | receive areas, `slots` spans for each QP |
  *   credits the peer writes, 8 bytes for each QP | credits we write from, 8 bytes for each QP
  * The CPU reads and writes credits, so that with GPU memory they lie in a region of their own.
  */
@@ -50,7 +50,9 @@ struct verbs_rail {
 	struct verbs_mem ctl_mem; /**< credits, where the CPU cannot reach buf; else empty */
 	struct ibv_mr *ctl_mr;    /**< what credits are registered with: mr, or their own */
 	uint8_t *ctl;             /**< credits: the tail of buf, or ctl_mem */
-	size_t span;              /**< bytes of one QP's send or receive area */
+	size_t span;              /**< bytes of one message's area */
+	unsigned slots; /**< receive areas of each QP, taken in turn: so many messages at the end of
+			   a batch can be looked at */
 	size_t grh; /**< bytes before the payload of a receive: VERBS_GRH for datagrams, else 0 */
 	enum verbs_transport transport;
 	struct verbs_xrc *xrc; /**< shared receive queues only: what receives */
@@ -73,20 +75,24 @@ static inline size_t verbs_send_off(const struct verbs_rail *r, unsigned q)
 }
 static inline size_t verbs_recv_off(const struct verbs_rail *r, unsigned q)
 {
-	return ((size_t)r->nqp + q) * r->span;
+	return ((size_t)r->nqp + (size_t)q * r->slots) * r->span;
 }
-/** Where the payload of what was received begins. */
+static inline size_t verbs_slot_off(const struct verbs_rail *r, unsigned q, unsigned slot)
+{
+	return verbs_recv_off(r, q) + slot * r->span;
+}
+/** Where the payload of what was received in the first slot begins. */
 static inline size_t verbs_data_off(const struct verbs_rail *r, unsigned q)
 {
 	return verbs_recv_off(r, q) + r->grh;
 }
 static inline size_t verbs_credit_off(const struct verbs_rail *r, unsigned q)
 {
-	return 2 * (size_t)r->nqp * r->span + q * sizeof(uint64_t);
+	return (size_t)r->nqp * (1 + r->slots) * r->span + q * sizeof(uint64_t);
 }
 static inline size_t verbs_credit_src_off(const struct verbs_rail *r, unsigned q)
 {
-	return 2 * (size_t)r->nqp * r->span + ((size_t)r->nqp + q) * sizeof(uint64_t);
+	return verbs_credit_off(r, r->nqp + q);
 }
 /** Credits of a QP: what the peer writes, and what we write to it from. */
 static inline volatile uint64_t *verbs_credit_in(const struct verbs_rail *r, unsigned q)
@@ -127,6 +133,11 @@ int verbs_connect(struct verbs_rail *rails, unsigned n, const struct verbs_param
  */
 void verbs_request(const struct verbs_rail *r, unsigned q, enum verbs_op op, struct ibv_send_wr *wr,
 	struct ibv_sge *sge, uint64_t size);
+
+/** Let a request made by verbs_request() use that slot of the receive area instead of the first.
+ * For writes, the peer's; for reads, our own; an atomic has one word, and a send no say. */
+void verbs_request_slot(const struct verbs_rail *r, enum verbs_op op, unsigned slot,
+	struct ibv_send_wr *wr, struct ibv_sge *sge);
 
 /** Ack timeout, retries and RNR retries in effect for a driver. Exposed for tests. */
 void verbs_qp_defaults(const char *driver, const struct verbs_params *p, unsigned *timeout,

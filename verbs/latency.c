@@ -33,6 +33,7 @@ struct lat_own {
 	uint64_t asked; /**< messages of the point so far, warm-up and the dropped ones included */
 	struct fb_sink *sink;
 	bool many;
+	struct fb_err wrong; /**< the first message that was not what had been sent */
 };
 
 static void set_requests(
@@ -81,6 +82,7 @@ static int prepare(void *st, const struct fb_point *p, struct fb_err *e)
 	own->pace = s->job->p.interval_ns && s->rank == 0 ? verbs_lat_paced : verbs_lat_at_once;
 	own->many = count > 1;
 	own->asked = 0;
+	memset(&own->wrong, 0, sizeof own->wrong);
 	for (unsigned i = first; i < first + count; i++)
 		set_requests(s, &own->rail[i], i, op, p->size);
 	return 0;
@@ -125,6 +127,17 @@ static int grow(
 	return 0;
 }
 
+/* The last message, but for the byte that numbers it where the loops watch memory. */
+static int look(struct verbs_state *s, const struct fb_point *p, struct fb_err *e)
+{
+	enum verbs_op op = verbs_point_op(p);
+	bool numbered = op == VERBS_WRITE || !verbs_transports[s->job->p.transport].acked;
+
+	if (verbs_ops[op].atomic || (verbs_ops[op].fetches && s->rank != 0))
+		return 0;
+	return verbs_state_check_data(s, p, numbered ? p->size - 1 : p->size, e);
+}
+
 static int measure(
 	void *st, const struct fb_point *p, uint64_t iters, struct fb_sink *sink, struct fb_err *e)
 {
@@ -143,6 +156,9 @@ static int measure(
 	if (own->many && s->rank == 0 && (rc = grow(own, first, count, iters, e)) != 0)
 		return rc;
 	rc = verbs_state_each(s, p, run_rail, own, e);
+	/* Told when the point is over. Of a short batch that may be lost whole, nothing can be. */
+	if (rc == 0 && own->wrong.code == 0 && verbs_transports[s->job->p.transport].acked)
+		(void)!look(s, p, &own->wrong);
 	if (rc || !own->many || s->rank != 0)
 		return rc;
 	/* Striped over the rails, an operation is done when its slowest rail is. */
@@ -184,11 +200,11 @@ static int check(void *st, const struct fb_point *p, struct fb_validity *v, stru
 		return verbs_state_wrong_values(s, op, wrong, e);
 	if (verbs_ops[op].atomic)
 		return s->rank == 0 ? 0 : verbs_state_check_words(s, p, &own->asked, 1, e);
-	if (verbs_ops[op].fetches && s->rank != 0)
-		return 0;
-	/* The last byte numbers the messages, and the loops themselves have watched it. */
-	return verbs_state_check_data(
-		s, p, op == VERBS_WRITE || !t->acked ? p->size - 1 : p->size, e);
+	if (!t->acked)
+		return look(s, p, e);
+	if (own->wrong.code)
+		*e = own->wrong;
+	return own->wrong.code;
 }
 
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)

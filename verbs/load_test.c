@@ -225,7 +225,8 @@ static void rig_open(struct rig *r, enum verbs_op op, uint64_t rate)
 		.nqp = 1,
 		.buf = r->mem,
 		.buf_len = sizeof r->mem,
-		.span = 1024};
+		.span = 1024,
+		.slots = 1};
 	r->dev.numa_node = -1;
 	r->p.numa = VERBS_NUMA_OFF;
 	r->p.depth = 8;

@@ -87,16 +87,20 @@ verbs_lat_loop verbs_lat_choose_lossy(enum verbs_op op, bool events, bool client
 struct verbs_bw_qp {
 	struct ibv_qp *qp;
 	struct ibv_srq *srq;       /**< shared receive queues: takes the receives of the QP */
-	struct ibv_send_wr *chain; /**< post_list requests, linked */
-	struct ibv_sge sge;
+	struct ibv_send_wr *chain; /**< post_list requests, linked; verbs_bw.slots of these, used in
+				      turn */
+	unsigned turn; /**< which of these comes next: the first at each batch's start */
 	struct ibv_recv_wr rwr;
 	struct ibv_sge rsge;
+	uint64_t rx_base; /**< address of the receive area's first slot */
+	unsigned rx_slot; /**< that of the next receive to be posted */
 	struct ibv_send_wr credit_wr;
 	struct ibv_sge credit_sge;
 	volatile uint64_t *credit_in; /**< what the peer has consumed, written by it */
 	uint64_t *credit_out;         /**< what we have consumed, source of the write */
 	uint64_t sent;                /**< sends posted in the session, against credits */
 	uint64_t consumed;            /**< receives consumed in the session */
+	uint64_t consumed_before;     /**< of these, before this point */
 	uint64_t credited;            /**< of these, told to the peer */
 	uint64_t left;                /**< messages still to post in this batch */
 	unsigned in_flight;
@@ -110,6 +114,8 @@ struct verbs_bw {
 	struct verbs_bw_qp *qp;
 	unsigned nqp;
 	unsigned depth, rx_depth, post_list, cq_mod;
+	unsigned slots; /**< receive areas of a QP, `span` bytes apart; 0 is as good as 1 */
+	size_t span;
 	unsigned flags; /**< send flags but for SIGNALED */
 	struct verbs_cq tx, rx;
 	struct verbs_wait wait;

@@ -29,11 +29,12 @@ static __attribute__((noinline, cold)) int post_failed(struct verbs_bw *b, int e
 /* Post one chain of at most post_list messages. */
 INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, unsigned n, bool swap)
 {
-	struct ibv_send_wr *bad;
+	struct ibv_send_wr *chain = q->chain + q->turn * b->post_list, *bad;
 	int err;
 
+	q->turn = q->turn + 1 < b->slots ? q->turn + 1 : 0;
 	for (unsigned i = 0; i < n; i++) {
-		struct ibv_send_wr *wr = &q->chain[i];
+		struct ibv_send_wr *wr = &chain[i];
 		bool last = q->left == 1;
 		q->left--;
 		if (++q->unsignaled >= b->cq_mod || last) {
@@ -51,7 +52,7 @@ INLINE int post_chain(struct verbs_bw *b, struct verbs_bw_qp *q, unsigned qi, un
 	}
 	q->in_flight += n;
 	q->sent += n;
-	err = ibv_post_send(q->qp, q->chain, &bad);
+	err = ibv_post_send(q->qp, chain, &bad);
 	return UNLIKELY(err) ? post_failed(b, err) : 0;
 }
 
@@ -163,6 +164,8 @@ INLINE int drain_rx(struct verbs_bw *b, bool credits, bool shared)
 			    : ibv_post_recv(q->qp, &q->rwr, &bad);
 		if (UNLIKELY(rc))
 			return post_failed(b, rc);
+		q->rx_slot = q->rx_slot + 1 < b->slots ? q->rx_slot + 1 : 0;
+		q->rsge.addr = q->rx_base + q->rx_slot * b->span;
 		q->consumed++;
 		b->wrong |= (wc[i].imm_data ^ q->imm) & b->imm_mask;
 		if (credits && owes_credit(b, q) && UNLIKELY((rc = give_credit(b, q)) != 0))
@@ -173,8 +176,10 @@ INLINE int drain_rx(struct verbs_bw *b, bool credits, bool shared)
 
 static void share_out(struct verbs_bw *b, uint64_t iters, bool tx)
 {
-	for (unsigned i = 0; i < b->nqp; i++)
+	for (unsigned i = 0; i < b->nqp; i++) {
 		b->qp[i].left = tx ? iters / b->nqp + (i < iters % b->nqp) : 0;
+		b->qp[i].turn = 0;
+	}
 }
 
 /*

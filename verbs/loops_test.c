@@ -345,6 +345,7 @@ struct bw_rig {
 	struct null_device dev;
 	struct verbs_bw b;
 	struct verbs_bw_qp qp[4];
+	struct ibv_sge sge[4];
 	struct ibv_send_wr chain[4][8];
 	uint8_t data[64];
 	uint64_t credit_in[4], credit_out[4];
@@ -371,10 +372,10 @@ static void bw_init(struct bw_rig *r, unsigned nqp, unsigned depth, unsigned lis
 		struct verbs_bw_qp *b = &r->qp[q];
 		b->qp = &r->dev.qp[q];
 		b->chain = r->chain[q];
-		b->sge = (struct ibv_sge){.addr = (uintptr_t)r->data, .length = sizeof r->data};
+		r->sge[q] = (struct ibv_sge){.addr = (uintptr_t)r->data, .length = sizeof r->data};
 		for (unsigned k = 0; k < list; k++)
 			b->chain[k] = (struct ibv_send_wr){
-				.sg_list = &b->sge, .num_sge = 1, .opcode = opcode};
+				.sg_list = &r->sge[q], .num_sge = 1, .opcode = opcode};
 		b->imm = verbs_imm(q);
 		b->credit_in = &r->credit_in[q];
 		b->credit_out = &r->credit_out[q];

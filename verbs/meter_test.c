@@ -15,6 +15,7 @@ struct rig {
 	struct null_device dev;
 	struct verbs_bw b;
 	struct verbs_bw_qp qp[3];
+	struct ibv_sge sge[3];
 	struct ibv_send_wr chain[3][8];
 	uint8_t data[64];
 	uint64_t credit_in[3], credit_out[3];
@@ -45,10 +46,10 @@ static void init(struct rig *r, unsigned nqp, unsigned list, enum ibv_wr_opcode 
 		struct verbs_bw_qp *b = &r->qp[q];
 		b->qp = &r->dev.qp[q];
 		b->chain = r->chain[q];
-		b->sge = (struct ibv_sge){.addr = (uintptr_t)r->data, .length = sizeof r->data};
+		r->sge[q] = (struct ibv_sge){.addr = (uintptr_t)r->data, .length = sizeof r->data};
 		for (unsigned k = 0; k < list; k++)
 			b->chain[k] = (struct ibv_send_wr){
-				.sg_list = &b->sge, .num_sge = 1, .opcode = opcode};
+				.sg_list = &r->sge[q], .num_sge = 1, .opcode = opcode};
 		b->credit_in = &r->credit_in[q];
 		b->credit_out = &r->credit_out[q];
 		b->credit_sge = (struct ibv_sge){.addr = (uintptr_t)b->credit_out, .length = 8};

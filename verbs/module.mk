@@ -3,14 +3,14 @@ SRC += verbs/addr.c verbs/bandwidth.c verbs/cm.c verbs/cmd.c verbs/conn.c verbs/
 	verbs/place.c verbs/serve.c verbs/session.c verbs/sniff.c verbs/state.c verbs/wait.c verbs/wc.c verbs/xrc.c
 TESTS += verbs/loops_test.c verbs/serve_test.c verbs/counters_test.c verbs/memory_test.c verbs/sniff_test.c
 TESTS += verbs/addr_test.c verbs/params_test.c
-TESTS += verbs/load_test.c
+TESTS += verbs/load_test.c verbs/data_test.c
 SRC += verbs/pairs_account.c verbs/pairs_fit.c verbs/pairs_judge.c verbs/pairs_plan.c verbs/pairs_schedule.c
 TESTS += verbs/pairs_fit_test.c verbs/pairs_fleet_test.c verbs/pairs_judge_test.c verbs/pairs_schedule_test.c
 FUZZ += verbs/order_fuzz.c
 SRC += verbs/figure.c verbs/flow.c verbs/incast.c verbs/incast_cmd.c verbs/incast_report.c verbs/incast_run.c \
 	verbs/load.c verbs/load_params.c verbs/probe.c
 SRC += verbs/pace.c verbs/series.c
-SRC += verbs/params_wire.c
+SRC += verbs/params_wire.c verbs/data.c
 TESTS += verbs/wc_test.c verbs/meter_test.c verbs/defects_test.c
 SRC += verbs/pairs_cmd.c verbs/pairs_doc.c verbs/pairs_fleet.c verbs/pairs_opts.c verbs/pairs_pair.c verbs/pairs_ranks.c \
 	verbs/pairs_run.c verbs/pairs_sim.c verbs/pairs_table.c

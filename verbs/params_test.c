@@ -240,6 +240,7 @@ static void requests(void **state)
 	struct ibv_mr mr = {.lkey = 5};
 	struct verbs_rail r = {.nqp = 2,
 		.span = 64,
+		.slots = 1,
 		.buf = memory,
 		.mr = &mr,
 		.remote_qpn = qpn,

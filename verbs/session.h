@@ -15,7 +15,7 @@
 #include "verbs/params.h"
 
 /** Version of the messages below; both ends must have the same. */
-#define VERBS_SESSION_VERSION 2
+#define VERBS_SESSION_VERSION 3
 
 /** What the client side of a session needs. */
 struct verbs_client {

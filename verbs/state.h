@@ -63,9 +63,24 @@ void verbs_state_judge(struct verbs_state *s, struct fb_validity *v);
 /** Message bytes must be the peer's pattern. @param bytes bytes to look at @return 0 or -EBADMSG */
 int verbs_state_check_data(struct verbs_state *s, const struct fb_point *p, size_t bytes,
 	struct fb_err *e) FB_MUST_CHECK;
-/** The same for one queue pair of a rail. */
-int verbs_state_check_qp(struct verbs_state *s, const struct verbs_rail *r, unsigned q,
-	size_t bytes, struct fb_err *e) FB_MUST_CHECK;
+/** The same for one slot of one queue pair of a rail. */
+int verbs_state_check_slot(struct verbs_state *s, const struct verbs_rail *r, unsigned q,
+	unsigned slot, size_t bytes, struct fb_err *e) FB_MUST_CHECK;
+/** The slots of queue pair q to look at: how many from *first on, in turn. */
+typedef unsigned (*verbs_slots_fn)(void *arg, unsigned q, unsigned *first);
+/**
+ * A sample of the messages that have come: at most a megabyte (or one message), going on with queue
+ * pair *next where the last call stopped.
+ * @param again clear what was looked at (host memory only): it must be written again to be right
+ * once more
+ * @return 0 or -EBADMSG with the first wrong byte
+ */
+int verbs_state_look(struct verbs_state *s, struct verbs_rail *r, unsigned *next, size_t size,
+	bool again, verbs_slots_fn slots, void *arg, struct fb_err *e) FB_MUST_CHECK;
+/** Of a batch of `iters` requests of a rail, dealt out to its queue pairs: how many slots of queue
+ * pair q, from the first on, have surely been written? */
+unsigned verbs_slots_written(
+	const struct verbs_state *s, const struct verbs_rail *r, unsigned q, uint64_t iters);
 /** -EBADMSG: so many immediates or fetched values were not the expected ones. */
 int verbs_state_wrong_values(
 	struct verbs_state *s, enum verbs_op op, uint64_t wrong, struct fb_err *e) FB_MUST_CHECK;
