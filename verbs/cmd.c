@@ -4,6 +4,7 @@
  * measured here.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -236,6 +237,89 @@ static int client_main(enum verbs_bench_kind kind, int argc, char **argv)
 	return status;
 }
 
+/* ---- for tests: many short sessions -----------------------------------------------------------
+ */
+
+struct churn_options {
+	struct client_options client;
+	uint64_t sessions;
+};
+static const struct fb_opt churn_opts[] = {
+	{.name = "sessions",
+		.type = FB_OPT_U64,
+		.offset = offsetof(struct churn_options, sessions),
+		.arg = "N",
+		.def = "100",
+		.min = 1,
+		.max = 1000000000,
+		.help = "how many, one after the other"},
+	{.name = NULL}};
+/** Sessions whose results share a document, so that none grows without end. */
+#define CHURN_SHARED 200
+
+/* One after the other over one open device. @return 0, or the first failure; *done of them went */
+static int churn(const struct fb_opt_spec *spec, const struct churn_options *o,
+	struct verbs_client *c, uint64_t *done, struct fb_err *e)
+{
+	int rc = 0;
+
+	for (*done = 0; rc == 0 && *done < o->sessions; ++*done) {
+		if (*done % CHURN_SHARED == 0) {
+			fb_doc_free(c->doc);
+			c->doc = fb_doc_new(spec->command, 0, NULL, &o->client.out, e);
+			if (!c->doc)
+				return e->code;
+		}
+		c->deadline = fb_deadline_in(o->client.out.timeout);
+		rc = run_session(&o->client, c, e);
+		if (rc)
+			break;
+	}
+	return rc;
+}
+
+static int churn_main(int argc, char **argv)
+{
+	struct churn_options o;
+	struct fb_opt_spec spec;
+	struct verbs_params p;
+	struct verbs_node node = {.n = 0};
+	struct verbs_client c = {.node = &node, .runctl = &o.client.run};
+	struct fb_err e = {0};
+	uint64_t done = 0, began = fb_clock_ns();
+	int rc;
+
+	memset(&o, 0, sizeof o);
+	make_spec(&spec, VERBS_BANDWIDTH, &o.client);
+	spec.command = "verbs churn";
+	spec.summary = "Many sessions of `verbs bandwidth`, one after the other.";
+	spec.sets[4].title = "Sessions";
+	spec.sets[4].opts = churn_opts;
+	spec.sets[4].cfg = &o;
+	rc = fb_opt_parse(&spec, argc, argv, &e);
+	if (rc == 1)
+		return FB_EXIT_OK;
+	if (rc == 0)
+		rc = verbs_params_from_options(&p, &o.client.v, VERBS_BANDWIDTH, &e);
+	if (rc == 0)
+		rc = check_target(&o.client.v, &e);
+	if (rc == 0)
+		rc = open_node(&node, &o.client.v, &p, &e);
+	if (rc == 0) {
+		c.p = p;
+		rc = churn(&spec, &o, &c, &done, &e);
+	}
+	verbs_node_close(&node);
+	fb_doc_free(c.doc);
+	printf("%llu sessions in %.1f s\n", (unsigned long long)done,
+		(double)(fb_clock_ns() - began) / 1e9);
+	fb_opt_free(&spec);
+	return rc ? fb_cmd_fail(&e) : FB_EXIT_OK;
+}
+
+/* ---- the commands -----------------------------------------------------------------------------
+ */
+
 static int latency_main(int argc, char **argv)
 {
 	return client_main(VERBS_LATENCY, argc, argv);
@@ -295,8 +379,8 @@ static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 		.summary = "all hosts against each other, pair by pair: which host or link is slow",
 		.run = verbs_pairs_main,
 		.spec = verbs_pairs_spec},
-	{.name = "sniff", .run = verbs_sniff_main}, /* hidden: for tests */
-	{.name = NULL}};
+	{.name = "sniff", .run = verbs_sniff_main}, /* hidden, as the next: for tests */
+	{.name = "churn", .run = churn_main}, {.name = NULL}};
 
 const struct fb_cmd verbs_cmd = {
 	.name = "verbs", .summary = "RDMA latency and bandwidth", .sub = verbs_sub};
