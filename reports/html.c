@@ -8,6 +8,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "embed.h"
+#include "reports/claims.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
@@ -79,12 +80,20 @@ static bool has_figures(const struct rep_figures *f, const char *section)
 	return false;
 }
 
+/* Arithmetic on a file of claims: no fabric was asked for. */
+static bool only_claims(const json_t *doc)
+{
+	return json_object_get(doc, "claims") && !json_object_get(doc, "plan") &&
+	       json_array_size(json_object_get(doc, "results")) == 0;
+}
+
 static void all_sections(struct fb_strbuf *b, const struct rep_page *p)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		const char *name = sections[i].name;
 		bool any = has_figures(p->figures, name) || has_values(p->doc, name);
-		if (!any && (!sections[i].missing || (i == 0 && json_object_get(p->doc, "pairs"))))
+		if (!any && (!sections[i].missing || (i == 0 && json_object_get(p->doc, "pairs")) ||
+				    only_claims(p->doc)))
 			continue;
 		rep_tag(b, "h2", NULL, "%s", name);
 		fb_strbuf_add(b, "\n");
@@ -162,6 +171,7 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 		rep_tag(b, "p", "notice", "%s.", p->no_plots);
 	rep_html_pairs(b, p->doc, p->maps, p->no_plots);
 	all_sections(b, p);
+	rep_html_claims(b, p->doc);
 	method(b);
 	fb_strbuf_add(b, "</main>\n");
 	footer(b, p);

@@ -45,6 +45,7 @@ static const char *const host_state_words[] = {
 	"measured", "failed", "unreachable", "not run", NULL};
 static const char *const pairs_verdict_words[] = {
 	"fine", "unjudged", "incomplete", "rejected", NULL};
+static const char *const claim_words[] = {"possible", "impossible", "depends", "unsourced", NULL};
 static const char *const evidence_words[] = {"hardware", "recorded", "constructed", NULL};
 
 static const struct shape tool_keys[] = {
@@ -259,6 +260,19 @@ static const struct shape pairs_keys[] = {
 	{.key = "simulation", .types = T_OBJ, .optional = true},
 	{.key = NULL},
 };
+static const struct shape claim_keys[] = {
+	{.key = "id", .types = T_STR, .words = not_empty},
+	{.key = "line", .types = T_INT, .optional = true, .natural = true},
+	{.key = "kind", .types = T_STR, .optional = true},
+	{.key = "quantity", .types = T_STR, .optional = true},
+	{.key = "claimed", .types = T_STR, .optional = true},
+	{.key = "source", .types = T_STR, .optional = true},
+	{.key = "verdict", .types = T_STR, .words = claim_words},
+	{.key = "factor_pct", .types = T_NUM | T_NULL},
+	{.key = "factor_pct_reason", .types = T_STR, .optional = true, .words = not_empty},
+	{.key = "why", .types = T_STR, .words = not_empty},
+	{.key = NULL},
+};
 static const struct shape doc_keys[] = {
 	{.key = "schema", .types = T_STR, .words = schema_words},
 	{.key = "tool", .types = T_OBJ, .keys = tool_keys},
@@ -272,6 +286,11 @@ static const struct shape doc_keys[] = {
 	{.key = "warnings", .types = T_ARR, .items = T_STR},
 	{.key = "errors", .types = T_ARR, .items = T_OBJ, .item_keys = error_keys},
 	{.key = "pairs", .types = T_ARR, .optional = true, .items = T_OBJ, .item_keys = pairs_keys},
+	{.key = "claims",
+		.types = T_ARR,
+		.optional = true,
+		.items = T_OBJ,
+		.item_keys = claim_keys},
 	{.key = NULL},
 };
 
@@ -458,6 +477,16 @@ static int check_check(struct reader *r, const json_t *check)
 	return 0;
 }
 
+static int check_claim(struct reader *r, const json_t *claim)
+{
+	if (json_is_null(json_object_get(claim, "factor_pct")) &&
+		!json_object_get(claim, "factor_pct_reason")) {
+		down(r, "factor_pct_reason", 0);
+		return bad(r, "missing: a factor of null needs its reason");
+	}
+	return 0;
+}
+
 static int check_each(struct reader *r, const json_t *doc, const char *key,
 	int (*fn)(struct reader *r, const json_t *j))
 {
@@ -483,6 +512,8 @@ int fb_doc_validate(const json_t *doc, const char *name, struct fb_err *e)
 		rc = check_each(&r, doc, "results", check_result);
 	if (rc == 0)
 		rc = check_each(&r, doc, "checks", check_check);
+	if (rc == 0)
+		rc = check_each(&r, doc, "claims", check_claim);
 	return rc;
 }
 

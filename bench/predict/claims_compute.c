@@ -142,11 +142,16 @@ static void over_peak(struct claim *c, double tok_s, const struct cost *f, doubl
 		claim_say(c, "Even the fp8 peak would be used to %s %%.", NUM(fp8));
 }
 
-static void say_overfull(struct claim *c, double factor)
+/* Adam in mixed precision keeps 16 bytes per parameter; all in 16 bits it is half of that, and
+ * beyond twice the memory nothing helps. */
+static void judge_overfull(struct claim *c, double factor)
 {
-	claim_say(c, "Such a run does not fit: its states alone are %s GB per GPU of %s GB, %s %%.",
-		NUM(claim_states(c).least * c->params / 1e9), NUM(claim_gpu_memory(c)),
-		NUM(factor));
+	claim_set(c, factor > 200 ? CLAIM_IMPOSSIBLE : CLAIM_DEPENDS, factor);
+	claim_say(c,
+		"Its states in mixed precision are %s GB per GPU, %s %% of its memory: such a run %s.",
+		GB(claim_states(c).least * c->params / 1e9), NUM(factor),
+		factor > 200 ? "does not fit"
+			     : "fits with 16-bit optimizer states at most, which halve them");
 }
 
 /* Hybrid without its F is read as the node, which may be too small. */
@@ -161,8 +166,8 @@ static void note_hybrid(struct claim *c)
 		claim_say(c,
 			"Sharded within a node of %s, as hybrid means where no F is told, it would not "
 			"even fit: %s GB per GPU of %s GB.",
-			NUM(c->gpus_per_node), NUM(claim_states(&node).least * c->params / 1e9),
-			NUM(claim_gpu_memory(c)));
+			NUM(c->gpus_per_node), GB(claim_states(&node).least * c->params / 1e9),
+			GB(claim_gpu_memory(c)));
 }
 
 /* ---- who else speaks of the same ------------------------------------------------------------- */
@@ -234,9 +239,14 @@ static void say_stated_mfu(const struct claims *all, struct claim *c, double tok
 	if (!o || strcmp(o->q->name, "mfu") != 0)
 		return;
 	double other = tok_s * o->value / share;
+	if (fabs(tok_s / other - 1) < 0.1) {
+		claim_say(c, "Row %.40s states an MFU of %s %% for the same: both agree.",
+			o->text[COL_ID], NUM(o->value));
+		return;
+	}
 	claim_say(c,
-		"Row %.40s states an MFU of %s %% for the same: that is %s tok/s, %s times as many are "
-		"claimed here.",
+		"Row %.40s states an MFU of %s %% for the same, which is %s tok/s: here it is %s times "
+		"that.",
 		o->text[COL_ID], NUM(o->value), NUM(other), NUM(tok_s / other));
 }
 
@@ -252,8 +262,7 @@ void claim_rule_tokens(const struct claims *all, struct claim *c)
 	if (share > 100 || tok_s * f.floor > peak) {
 		over_peak(c, tok_s, &f, peak);
 	} else if (overfull > 0) {
-		claim_set(c, CLAIM_IMPOSSIBLE, overfull);
-		say_overfull(c, overfull);
+		judge_overfull(c, overfull);
 	} else if (!beyond_wire(c, tok_s)) {
 		claim_set(c, CLAIM_POSSIBLE, share);
 		tokens_for_wire(c, tok_s);
@@ -287,8 +296,8 @@ void claim_rule_tflops(const struct claims *all, struct claim *c)
 static const char *known_mistake(double stated, double implied)
 {
 	double r = implied / stated;
-	if (fabs(r - 2) < 0.08)
-		return "Twice as high: it was taken against the sparse peak, of which no dense product "
+	if (fabs(r - 2) < 0.05)
+		return "Half of what it is: it was taken against the sparse peak, of which no dense product "
 		       "can reach more than half.";
 	if (fabs(1 / r - 4.0 / 3) < 0.05)
 		return "Four thirds of it: it counts the recomputation, and is an HFU.";
@@ -313,6 +322,10 @@ static bool mfu_by_tokens(const struct claims *all, struct claim *c)
 		hi = 1.05 * 100 * tok_s * f.palm / peak;
 	}
 	double fits = tok_s * c->value / implied;
+	const char *mistake = NULL;
+	const double by[] = {implied, implied * f.causal / f.six_n, implied * f.palm / f.six_n};
+	for (size_t i = 0; i < 3 && !mistake; i++)
+		mistake = known_mistake(c->value, by[i]);
 	claim_say(c, "Row %.40s states %s tok/s for the same, which is %s %% (6N).",
 		o->text[COL_ID], NUM(tok_s), NUM(implied));
 	if (c->value >= lo && c->value <= hi) {
@@ -321,11 +334,11 @@ static bool mfu_by_tokens(const struct claims *all, struct claim *c)
 	} else if (tok_s * f.floor > peak) {
 		claim_set(c, CLAIM_DEPENDS, NAN);
 		claim_say(c,
-			"More than the peak allows: %s %% can only hold with %s tok/s, %s times fewer.",
-			NUM(c->value), NUM(fits), NUM(tok_s / fits));
-	} else if (known_mistake(c->value, implied)) {
+			"More than the peak allows: %s %% can only hold with %s tok/s, %.2f times fewer.",
+			NUM(c->value), NUM(fits), tok_s / fits);
+	} else if (mistake) {
 		claim_set(c, CLAIM_DEPENDS, 100 * c->value / implied);
-		claim_say(c, "%s", known_mistake(c->value, implied));
+		claim_say(c, "%s", mistake);
 	} else {
 		claim_set(c, CLAIM_IMPOSSIBLE, 100 * c->value / implied);
 		claim_say(c, "%s %% would be %s tok/s: one of the two rows is wrong.",
@@ -396,8 +409,7 @@ void claim_rule_mfu(const struct claims *all, struct claim *c)
 	claim_say(c, "%s %% of the dense %s peak of %s is %s tok/s per GPU (6N).", NUM(c->value),
 		dtype_name(c), c->gpu->name, NUM(tok_s));
 	if (overfull > 0) {
-		claim_set(c, CLAIM_IMPOSSIBLE, overfull);
-		say_overfull(c, overfull);
+		judge_overfull(c, overfull);
 		return;
 	}
 	if (beyond_wire(c, tok_s))

@@ -23,8 +23,7 @@ static struct state_kinds kinds_of(const struct claim *c)
 							     : (struct state_kinds){2, 2, 12};
 }
 
-/* Ranks over which states are sharded: dp, or what tp and pp leave. */
-static double data_ranks(const struct claim *c)
+double claim_data_ranks(const struct claim *c)
 {
 	double tp = isfinite(c->tp) ? c->tp : 1, pp = isfinite(c->pp) ? c->pp : 1;
 	return isfinite(c->dp) ? c->dp : c->n_gpus / (tp * pp);
@@ -34,7 +33,7 @@ struct claim_states claim_states(const struct claim *c)
 {
 	struct state_kinds k = kinds_of(c);
 	struct claim_states s = {NAN, NAN, COL_COUNT};
-	double all = k.weight + k.grad + k.optimizer, g = data_ranks(c);
+	double all = k.weight + k.grad + k.optimizer, g = claim_data_ranks(c);
 	double split = (isfinite(c->tp) ? c->tp : 1) * (isfinite(c->pp) ? c->pp : 1);
 	switch (c->scheme) {
 	case SCHEME_NONE:
@@ -127,14 +126,14 @@ static struct beside beside_of(const struct claim *c)
 static void say_states(struct claim *c, const struct claim_states *s, double gb)
 {
 	claim_say(c,
-		"Parameters, gradients and optimizer states are %s bytes per parameter on each GPU: "
-		"%s GB of %s GB.",
-		NUM(s->least), NUM(s->least * c->params / 1e9), NUM(gb));
+		"Parameters, gradients and Adam's states in mixed precision take %s B per "
+		"parameter on each GPU: %s GB of %s GB.",
+		NUM(s->least), GB(s->least * c->params / 1e9), GB(gb));
 	if (c->scheme == SCHEME_HYBRID && !isfinite(c->shard))
 		claim_say(c, "F is not told; it is read as the node, %s.", NUM(c->gpus_per_node));
 	if (c->scheme == SCHEME_OFFLOAD && isfinite(c->n_gpus) && isfinite(c->gpus_per_node))
 		claim_say(c, "Each node's host holds another %s GB.",
-			NUM(12 * c->params / (data_ranks(c) * 1e9) *
+			NUM(12 * c->params / (claim_data_ranks(c) * 1e9) *
 				fmin(c->gpus_per_node, c->n_gpus)));
 }
 
@@ -144,23 +143,23 @@ static bool fits_lack(struct claim *c, const struct claim_states *s, double gb)
 		claim_empty(c, COL_MODEL, "its states are what must fit");
 		if (isfinite(s->least) && isfinite(gb))
 			claim_say(c, "At %s bytes each, %s GB hold at most %se9 parameters.",
-				NUM(s->least), NUM(gb), NUM(gb / s->least));
+				NUM(s->least), GB(gb), NUM(gb / s->least));
 		return true;
 	}
 	if (s->missing != COL_COUNT) {
 		claim_empty(c, s->missing, "it decides how the states are cut");
-		if (s->missing == COL_STRATEGY)
-			claim_say(c, "Whole they are %s GB, cut over all ranks %s GB.",
-				NUM(16 * c->params / 1e9), NUM(16 * c->params / 1e9 / c->n_gpus));
-		else
-			claim_say(c, "Whole they are %s GB.", NUM(16 * c->params / 1e9));
+		claim_say(c, "Whole they are %s GB", GB(16 * c->params / 1e9));
+		if (isfinite(c->n_gpus))
+			fb_strbuf_printf(&c->why, ", cut over all ranks %s GB",
+				GB(16 * c->params / 1e9 / c->n_gpus));
+		fb_strbuf_add(&c->why, ".");
 		return true;
 	}
 	if (isfinite(gb))
 		return false;
 	if (!c->gpu) {
 		claim_empty(c, COL_MEM_GB, "there is nothing to compare with");
-		claim_say(c, "The states are %s GB on each GPU.", NUM(s->least * c->params / 1e9));
+		claim_say(c, "The states are %s GB on each GPU.", GB(s->least * c->params / 1e9));
 		return true;
 	}
 	return false;
@@ -171,12 +170,19 @@ enum fit { FIT_NO, FIT_OPEN, FIT_YES };
 static enum fit fit_in(const struct claim *c, const struct claim_states *s, double gb)
 {
 	struct beside b = beside_of(c);
-	double states = s->least * c->params / 1e9, most = s->most * c->params / 1e9;
+	double states = s->least * c->params / 1e9;
 	/* A "GB" of the data sheet may be one of 2^30 bytes: only beyond that nothing helps. */
 	if (states > gb || states + b.gathered > gb * GIB_PER_GB)
 		return FIT_NO;
 	double room = fmax(gb - OVERHEAD_GB, 0.9 * gb);
-	return most + b.gathered + b.tokens * b.per_token <= room ? FIT_YES : FIT_OPEN;
+	return states + b.gathered + b.tokens * b.per_token <= room ? FIT_YES : FIT_OPEN;
+}
+
+/* Does it fit only with what the scheme may do and need not? */
+static bool fits_at_best(const struct claim *c, const struct claim_states *s, double gb)
+{
+	struct claim_states whole = {s->most, s->most, COL_COUNT};
+	return s->most > s->least && fit_in(c, &whole, gb) != FIT_YES;
 }
 
 static void say_beside(struct claim *c, const struct claim_states *s, double gb)
@@ -187,7 +193,7 @@ static void say_beside(struct claim *c, const struct claim_states *s, double gb)
 		claim_say(c, "Two gathered blocks and the root take %s GB more.", NUM(b.gathered));
 	if (s->most > s->least)
 		claim_say(c, "Without the distributed optimizer the states are %s GB.",
-			NUM(s->most * c->params / 1e9));
+			GB(s->most * c->params / 1e9));
 	if (left > 0 && b.per_token > 0)
 		claim_say(c,
 			"%s GB are left; %s tokens with full recomputation need %s GB, the program itself "
@@ -229,7 +235,13 @@ void claim_rule_fits(const struct claims *all, struct claim *c)
 	}
 	bool holds = c->yes == (fit == FIT_YES);
 	claim_set(c, holds ? CLAIM_POSSIBLE : CLAIM_IMPOSSIBLE, factor);
-	claim_say(c, fit == FIT_YES ? "It fits." : "It does not fit.");
+	if (fit == FIT_YES && fits_at_best(c, &s, gb)) {
+		claim_say(c, "It fits with the distributed optimizer only.");
+		if (!c->yes)
+			claim_set(c, CLAIM_DEPENDS, factor);
+	} else {
+		claim_say(c, fit == FIT_YES ? "It fits." : "It does not fit.");
+	}
 }
 
 /* ---- how much less --------------------------------------------------------------------------- */
@@ -237,10 +249,10 @@ void claim_rule_fits(const struct claims *all, struct claim *c)
 /* "momentum" and "variance" without the master weights: a quote that shards only these two. */
 static bool moments_alone(const char *quote)
 {
-	return (strstr(quote, "momentum") || strstr(quote, "variance") ||
-		       strstr(quote, "moments")) &&
-	       !strstr(quote, "master") && !strstr(quote, "fp32") && !strstr(quote, "FP32") &&
-	       !strstr(quote, "optimizer state");
+	return (strcasestr(quote, "momentum") || strcasestr(quote, "variance") ||
+		       strcasestr(quote, "moments")) &&
+	       !strcasestr(quote, "master") && !strcasestr(quote, "fp32") &&
+	       !strcasestr(quote, "optimizer state");
 }
 
 /* The reduction with G ranks; without G the limit of many. */
@@ -258,7 +270,7 @@ static double reduction(const struct claim *c, enum claim_scheme scheme, double 
 static void judge_reduction(struct claim *c, double limit, double here, const char *what)
 {
 	claim_say(c, "16 bytes per parameter become %s: %s times less%s.", what, NUM(here),
-		isfinite(data_ranks(c)) ? "" : " at most, with many ranks");
+		isfinite(claim_data_ranks(c)) ? "" : " at most, with many ranks");
 	if (claim_met(c, here, 0.05) || (c->sense == SENSE_AT_MOST && here >= c->value * 0.95) ||
 		(c->sense != SENSE_AT_LEAST && c->value <= here)) {
 		claim_set(c, CLAIM_POSSIBLE, 100 * c->value / here);
@@ -271,13 +283,13 @@ static void judge_reduction(struct claim *c, double limit, double here, const ch
 		return;
 	}
 	claim_set(c, CLAIM_IMPOSSIBLE, 100 * c->value / here);
-	claim_say(c, "%s times is beyond its limit of %s.", NUM(c->value), NUM(limit));
+	claim_say(c, "%s times is beyond the limit of %s.", NUM(c->value), NUM(limit));
 }
 
 void claim_rule_state_reduction(const struct claims *all, struct claim *c)
 {
 	(void)all;
-	double g = data_ranks(c), many = 1e9, f = c->shard;
+	double g = claim_data_ranks(c), many = 1e9, f = c->shard;
 	double ranks = isfinite(g) ? g : many;
 	switch (c->scheme) {
 	case SCHEME_ZERO1:
@@ -297,7 +309,8 @@ void claim_rule_state_reduction(const struct claims *all, struct claim *c)
 			return;
 		}
 		judge_reduction(c, 4, reduction(c, SCHEME_ZERO1, ranks),
-			"4 + 12/G (fp32 master, momentum and variance sharded)");
+			"4 + 12/G (fp32 master, momentum and variance sharded; momentum and variance "
+			"alone would give 2x)");
 		return;
 	case SCHEME_ZERO2:
 		judge_reduction(c, kinds_of(c).weight == 4 ? 4 : 8,
@@ -334,7 +347,7 @@ void claim_rule_state_memory(const struct claims *all, struct claim *c)
 	if (fits_lack(c, &s, 1))
 		return;
 	double least = s.least * c->params / 1e9, most = s.most * c->params / 1e9;
-	claim_say(c, "%s bytes per parameter on each GPU are %s GB.", NUM(s.least), NUM(least));
+	claim_say(c, "%s bytes per parameter on each GPU are %s GB.", NUM(s.least), GB(least));
 	if (most > least)
 		claim_say(c, "Without the distributed optimizer %s GB.", NUM(most));
 	bool low = c->sense != SENSE_AT_LEAST && c->value < 0.97 * least;

@@ -26,7 +26,7 @@ static const char *const token_names[] = {"1k", "2k", "4k", "8k"};
 /* Steps over the wire, one after the other, that one unit's collectives take in a ring. */
 static double hops_of(const struct claim *c)
 {
-	double g = c->n_gpus;
+	double g = claim_data_ranks(c);
 	switch (c->scheme) {
 	case SCHEME_DDP: /* all-reduce: scatter and gather */
 	case SCHEME_ZERO1:
@@ -58,7 +58,7 @@ static double step_seconds(const struct claim *c, double tokens)
 
 static bool can_share(const struct claim *c)
 {
-	return c->has_model && c->gpu && isfinite(c->n_gpus) && isfinite(hops_of(c));
+	return c->has_model && c->gpu && isfinite(c->n_gpus) && hops_of(c) > 0;
 }
 
 static void say_shares(struct claim *c, const struct claim *who, double us)
@@ -79,15 +79,18 @@ static void say_shares(struct claim *c, const struct claim *who, double us)
 /* A row that tells enough to make a share of: this one, or the first of the file. */
 static const struct claim *context(const struct claims *all, const struct claim *c)
 {
+	const struct claim *any = NULL;
 	if (can_share(c))
 		return c;
 	for (size_t i = 0; i < all->n; i++) {
 		const struct claim *o = &all->row[i];
-		if (can_share(o) && o->n_gpus > o->gpus_per_node && o->scheme != SCHEME_MEGATRON &&
-			o->scheme != SCHEME_HYBRID)
+		if (!can_share(o) || !(o->n_gpus > o->gpus_per_node))
+			continue;
+		if (o->scheme == SCHEME_ZERO3)
 			return o;
+		any = any ? any : o;
 	}
-	return NULL;
+	return any;
 }
 
 /* Another latency of the same kind in the file: the pair is compared. */
@@ -129,7 +132,7 @@ static bool effect_lack(struct claim *c)
 		claim_empty(c, COL_GPU, "it sets the time of a step");
 	if (!isfinite(c->n_gpus))
 		claim_empty(c, COL_N_GPUS, "it sets the steps of a ring");
-	else if (!isfinite(hops_of(c)))
+	else if (!(hops_of(c) > 0))
 		claim_empty(c, COL_GPUS_PER_NODE, "it sets what stays within a node");
 	return !can_share(c);
 }
@@ -251,7 +254,7 @@ static void judge_sheet(struct claim *c, double sheet, const char *what)
 	claim_say(c, "%s has %s GB/s by its data sheet (%s): %s GB/s is %s.", c->gpu->name,
 		NUM(sheet), what, NUM(c->value),
 		share > 101  ? "more than there is"
-		: share > 99 ? "that"
+		: share > 99 ? "what it states"
 			     : "less");
 }
 

@@ -192,9 +192,10 @@ void claim_set(struct claim *c, enum claim_verdict v, double factor_pct);
 /* Depends, for that column is empty; needed: what it is needed for. */
 void claim_empty(struct claim *c, enum claim_col col, const char *needed);
 
-/* Three significant digits below 1000, whole with commas above: "0.384", "54.2", "3,420". */
-const char *claim_num(char *buf, size_t len, double v);
-#define NUM(v) claim_num((char[40]){0}, 40, v)
+/* So many significant digits below 1000, whole with commas above: "0.384", "54.2", "3,420". */
+const char *claim_num(char *buf, size_t len, int digits, double v);
+#define NUM(v) claim_num((char[40]){0}, 40, 3, v)
+#define GB(v)  claim_num((char[40]){0}, 40, 4, v)
 
 /* Is what is claimed met by v, within the share `slack`? By the sense of the claim. */
 bool claim_met(const struct claim *c, double v, double slack);
@@ -215,6 +216,8 @@ struct claim_states claim_states(const struct claim *c);
 /* GB of one GPU: the column, the GPU's name, or its data sheet when all sizes are one. NAN: not
  * known. */
 double claim_gpu_memory(const struct claim *c);
+/* Ranks over which states are sharded: dp, or what tp and pp leave of n_gpus. NAN: not known. */
+double claim_data_ranks(const struct claim *c);
 /* Do the states alone overfill the GPU? The factor in percent; 0: no, or not known. */
 double claim_overfull(const struct claim *c);
 void claim_rule_fits(const struct claims *all, struct claim *c);

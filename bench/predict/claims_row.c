@@ -570,8 +570,14 @@ int claim_row_read(const char *file, const struct claim_header *h, const struct 
 	double scale;
 	*c = (struct claim){.line = rec->line, .factor = NAN, .value = NAN, .to = NAN};
 	if (rec->n != h->n) {
-		fb_fail_usage(e, "%s: line %u: the row has %zu columns, the header %zu", file,
-			rec->line, rec->n, h->n);
+		char shown[96];
+		const char *missing = "";
+		for (int col = 0; col < COL_COUNT; col++)
+			if (h->at[col] == (int)rec->n)
+				missing = claim_col_names[col];
+		fb_fail_usage(e, "%s: line %u, row \"%s\": it has %zu columns, the header %zu%s%s",
+			file, rec->line, csv_shown(rec->field[0], shown, sizeof(shown)), rec->n,
+			h->n, *missing ? "; the first that it lacks is " : "", missing);
 		fb_hint(e,
 			"write every comma, also between empty columns, and put a text that holds a "
 			"comma in double quotes");

@@ -87,26 +87,26 @@ void claim_empty(struct claim *c, enum claim_col col, const char *needed)
 	claim_say(c, "Column %s is empty: %s.", claim_col_names[col], needed);
 }
 
-const char *claim_num(char *buf, size_t len, double v)
+const char *claim_num(char *buf, size_t len, int digits, double v)
 {
-	char digits[40];
+	char whole[40];
 	size_t used = 0;
 	if (!isfinite(v) || fabs(v) >= 1e15) {
-		snprintf(buf, len, "%.3g", v);
+		snprintf(buf, len, "%.*g", digits, v);
 		return buf;
 	}
 	if (fabs(v) < 999.5) {
-		snprintf(buf, len, "%.3g", v);
+		snprintf(buf, len, "%.*g", digits, v);
 		return buf;
 	}
-	snprintf(digits, sizeof(digits), "%.0f", fabs(v));
-	size_t n = strlen(digits);
+	snprintf(whole, sizeof(whole), "%.0f", fabs(v));
+	size_t n = strlen(whole);
 	if (v < 0 && len > 1)
 		buf[used++] = '-';
 	for (size_t i = 0; i < n && used + 2 < len; i++) {
 		if (i > 0 && (n - i) % 3 == 0)
 			buf[used++] = ',';
-		buf[used++] = digits[i];
+		buf[used++] = whole[i];
 	}
 	buf[used] = '\0';
 	return buf;
@@ -270,11 +270,11 @@ json_t *claims_json(const struct claims *c)
 	for (size_t i = 0; i < c->n; i++) {
 		const struct claim *r = &c->row[i];
 		json_t *o = json_object();
-		char claimed[160];
-		snprintf(claimed, sizeof(claimed), "%.64s%s%.64s", r->text[COL_VALUE],
-			*r->text[COL_VALUE] && *r->text[COL_UNIT] && r->q->form != FORM_BOOL ? " "
-											     : "",
-			r->q->form == FORM_BOOL ? "" : r->text[COL_UNIT]);
+		char claimed[160] = "";
+		bool unit = r->q->form != FORM_BOOL && *r->text[COL_UNIT];
+		if (*r->text[COL_VALUE])
+			snprintf(claimed, sizeof(claimed), "%.64s%s%.64s", r->text[COL_VALUE],
+				unit ? " " : "", unit ? r->text[COL_UNIT] : "");
 		fb_json_set_str(o, "id", r->text[COL_ID]);
 		fb_json_set_int(o, "line", r->line);
 		fb_json_set_str(o, "kind", r->q->kind);

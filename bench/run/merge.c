@@ -35,15 +35,15 @@ static void add_text_entries(struct fb_doc *doc, json_t *part, const char *key, 
 	}
 }
 
-/* Runs over pairs stand side by side, each with its job; most documents have none. */
-static void add_pairs(struct fb_doc *doc, const json_t *part)
+/* What most documents have none of, runs over pairs and claims, stands side by side. */
+static void add_list(struct fb_doc *doc, const json_t *part, const char *key)
 {
-	json_t *root = fb_doc_json(doc), *from = json_object_get(part, "pairs");
+	json_t *root = fb_doc_json(doc), *from = json_object_get(part, key);
 	if (json_array_size(from) == 0)
 		return;
-	if (!json_object_get(root, "pairs"))
-		json_object_set_new(root, "pairs", json_array());
-	json_array_extend(json_object_get(root, "pairs"), from);
+	if (!json_object_get(root, key))
+		json_object_set_new(root, key, json_array());
+	json_array_extend(json_object_get(root, key), from);
 }
 
 void run_merge_part(struct fb_doc *doc, const struct run *r, const struct run_part *p)
@@ -57,7 +57,8 @@ void run_merge_part(struct fb_doc *doc, const struct run *r, const struct run_pa
 		move_all(doc, part, "peers", fb_doc_add_peer);
 		move_all(doc, part, "results", fb_doc_add_result);
 		move_all(doc, part, "checks", fb_doc_add_check);
-		add_pairs(doc, part);
+		add_list(doc, part, "pairs");
+		add_list(doc, part, "claims");
 		add_text_entries(doc, part, "warnings", p->job->name);
 		add_text_entries(doc, part, "errors", p->job->name);
 		json_decref(part);
