@@ -106,9 +106,14 @@ static int find_smallest(const struct plan *p, struct plan_row *r, struct fb_err
 		if (rc != 0)
 			return rc;
 		double total = total_memory(&c, c.recompute);
-		for (int i = 0; i < p->gpus; i++)
-			if (r->smallest[i] == 0 && total <= plan_room(p->gpu[i]))
+		double full = total_memory(&c, TR_RECOMPUTE_FULL);
+		for (int i = 0; i < p->gpus; i++) {
+			double room = plan_room(p->gpu[i]);
+			if (r->smallest[i] == 0 && total <= room)
 				r->smallest[i] = n;
+			if (r->smallest_full[i] == 0 && full <= room)
+				r->smallest_full[i] = n;
+		}
 	}
 	return 0;
 }
@@ -279,6 +284,14 @@ static json_t *memory_json(const struct plan_row *r)
 	return figures_json(f);
 }
 
+static void set_ranks(json_t *j, const char *key, int ranks)
+{
+	if (ranks > 0)
+		fb_json_set_int(j, key, ranks);
+	else
+		fb_json_set_real(j, key, NAN, "no number of ranks makes it fit");
+}
+
 static json_t *fits_json(const struct plan *p, const struct plan_row *r)
 {
 	json_t *all = json_array();
@@ -289,11 +302,8 @@ static json_t *fits_json(const struct plan *p, const struct plan_row *r)
 		fb_json_set_bool(j, "fits", r->memory.total <= room);
 		fb_json_set_bool(j, "fits_full_recompute", r->full <= room);
 		fb_json_set_real(j, "share_of_room", r->memory.total / room, NULL);
-		if (r->smallest[i] > 0)
-			fb_json_set_int(j, "smallest_group", r->smallest[i]);
-		else
-			fb_json_set_real(
-				j, "smallest_group", NAN, "no number of ranks makes it fit");
+		set_ranks(j, "smallest_group", r->smallest[i]);
+		set_ranks(j, "smallest_group_full_recompute", r->smallest_full[i]);
 		json_array_append_new(all, j);
 	}
 	return all;

@@ -208,9 +208,30 @@ static void print_fits(const struct plan *p, FILE *out)
 		fprintf(out, "\n");
 	}
 	print_sizes(p, out);
-	fprintf(out, "\nRanks from which on it fits, powers of two (hybrid: ranks of a group)\n");
-	gpu_heads(p, out);
+}
+
+/* "16", "2048/32": fewer with full recomputation; "-/32", "-": none. */
+static const char *ranks_cell(int ranks, int full, char *buf, size_t len)
+{
+	char n[16] = "-";
+	if (ranks > 0)
+		snprintf(n, sizeof(n), "%d", ranks);
+	if (full != ranks)
+		snprintf(buf, len, "%s/%d", n, full);
+	else
+		snprintf(buf, len, "%s", n);
+	return buf;
+}
+
+static void print_ranks(const struct plan *p, FILE *out)
+{
 	bool hybrid = false;
+	char cell[40];
+	fprintf(out,
+		"\nRanks from which on it fits, powers of two (hybrid: ranks of a group; /: with "
+		"--recompute full;\n-: none up to %d)\n",
+		PLAN_MAX_RANKS);
+	gpu_heads(p, out);
 	for (int k = 0; k < p->rows; k++) {
 		const struct plan_row *r = &p->row[k];
 		bool h = r->c.strategy.kind == STRATEGY_HYBRID;
@@ -218,14 +239,11 @@ static void print_fits(const struct plan *p, FILE *out)
 			continue; /* groups of any size have one answer */
 		hybrid = hybrid || h;
 		fprintf(out, "  %-13s", h ? "hybrid:F" : row_name(r));
-		for (int i = 0; i < p->gpus; i++) {
-			if (!first_of_size(p, i))
-				continue;
-			if (r->smallest[i])
-				fprintf(out, " %8d", r->smallest[i]);
-			else
-				fprintf(out, " %8s", "never");
-		}
+		for (int i = 0; i < p->gpus; i++)
+			if (first_of_size(p, i))
+				fprintf(out, " %8s",
+					ranks_cell(r->smallest[i], r->smallest_full[i], cell,
+						sizeof(cell)));
 		fprintf(out, "\n");
 	}
 }
@@ -278,6 +296,7 @@ int train_plan_print(const struct step_config *base, const struct train_plan_opt
 		print_bytes(p, out);
 		print_memory(p, out);
 		print_fits(p, out);
+		print_ranks(p, out);
 		print_t_star(p, out);
 	}
 	free(p);

@@ -24,6 +24,7 @@ struct plan_row {
 	/* By GPU: the smallest power of two of ranks (of a group's, for hybrid) on which it fits;
 	 * 0: none up to PLAN_MAX_RANKS. */
 	int smallest[PLAN_GPUS];
+	int smallest_full[PLAN_GPUS]; /* with full recomputation */
 };
 #define PLAN_MAX_RANKS 65536
 

@@ -142,6 +142,21 @@ static void smallest_groups_are_the_smallest(void **state)
 		}
 	json_decref(j);
 	assert_true(checked > 10);
+	/* and with full recomputation */
+	c = config("llama3-70b", "fsdp", 64, 8192);
+	j = plan(&c);
+	assert_int_equal(fb_json_int(fit_of(j, "zero3", "H100 SXM 80GB"),
+				 "smallest_group_full_recompute", -1),
+		32);
+	assert_int_equal(from_ranks(j, "zero3", "H100 SXM 80GB"), -1);
+	json_decref(j);
+	for (int ranks = 16; ranks <= 32; ranks += 16) {
+		c = config("llama3-70b", "fsdp", ranks, 8192);
+		c.recompute = TR_RECOMPUTE_FULL;
+		j = plan(&c);
+		assert_int_equal(fits(j, "zero3", "H100 SXM 80GB", false), ranks == 32);
+		json_decref(j);
+	}
 	/* hybrid: the group counts, not the number of groups */
 	c = config("llama3-8b", "ddp", 16, 4096);
 	j = plan(&c);
@@ -401,6 +416,8 @@ static void the_text_says_it_all(void **state)
 	assert_non_null(strstr(line, "hybrid:8            no       no       no       no       no"));
 	line_of(text, "Ranks from which on", "  ddp", line, sizeof(line));
 	assert_null(strpbrk(line, "0123456789"));
+	line_of(text, "Ranks from which on", "  hybrid:F", line, sizeof(line));
+	assert_non_null(strstr(line, " 256/128 "));
 	line_of(text, "T*: tokens", "  zero3 = fsdp", line, sizeof(line));
 	assert_int_equal(atoi(line + 15), 28448);
 	assert_null(strstr(text, "nan"));
