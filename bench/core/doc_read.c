@@ -207,6 +207,8 @@ static const struct shape expected_keys[] = {
 static const struct shape check_keys[] = {
 	{.key = "id", .types = T_STR, .words = not_empty},
 	{.key = "case", .types = T_STR, .optional = true, .words = not_empty},
+	{.key = "title", .types = T_STR, .optional = true},
+	{.key = "subject", .types = T_STR, .optional = true, .words = not_empty},
 	{.key = "state", .types = T_STR, .words = state_words},
 	{.key = "observed", .types = T_ANY},
 	{.key = "expected", .types = T_OBJ | T_NULL, .keys = expected_keys},

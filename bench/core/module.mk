@@ -18,3 +18,5 @@ TESTS += bench/core/sysroot_test.c bench/core/sysinfo_test.c
 TESTS += bench/core/result_test.c bench/core/table_test.c
 TESTS += bench/core/plugin_test.c
 TESTS += bench/core/gate_test.c
+SRC += bench/core/check.c
+TESTS += bench/core/check_test.c

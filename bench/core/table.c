@@ -535,6 +535,9 @@ static void print_checks(const json_t *checks, FILE *out)
 		fprintf(out, "  %-5s  %s", state, fb_json_str(c, "id", "?"));
 		if (fb_json_str(c, "case", NULL))
 			fprintf(out, " at %s", fb_json_str(c, "case", ""));
+		if (fb_json_str(c, "subject", NULL))
+			fprintf(out, " %s at %s", fb_json_str(c, "title", ""),
+				fb_json_str(c, "subject", ""));
 		if (!json_is_null(json_object_get(c, "observed")))
 			fprintf(out, ": %s", observed);
 		if (json_is_object(json_object_get(c, "expected"))) {
