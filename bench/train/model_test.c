@@ -270,6 +270,14 @@ static void start_values_are_normal(void **state)
 	free(x);
 }
 
+static int differ(const float *a, const float *b, int n)
+{
+	int d = 0;
+	for (int i = 0; i < n; i++)
+		d += a[i] != b[i];
+	return d;
+}
+
 static void start_values_depend_on_place_alone(void **state)
 {
 	struct model m = find("tiny");
@@ -283,15 +291,15 @@ static void start_values_depend_on_place_alone(void **state)
 		if (n > 3200 - at)
 			n = 3200 - at;
 		model_init(&m, 0, q, 1, at, n, part);
-		assert_memory_equal(part, whole + at, (size_t)n * sizeof(float));
+		assert_int_equal(differ(part, whole + at, (int)n), 0);
 	}
 	/* another seed, unit or tensor gives other values */
 	model_init(&m, 0, q, 2, 0, 3200, other);
-	assert_true(memcmp(other, whole, sizeof(whole)) != 0);
+	assert_true(differ(other, whole, 3200) > 3000);
 	model_init(&m, 1, q, 1, 0, 3200, other);
-	assert_true(memcmp(other, whole, sizeof(whole)) != 0);
+	assert_true(differ(other, whole, 3200) > 3000);
 	model_init(&m, 0, model_unit_tensor(&u, TENSOR_GATE), 1, 0, 3200, other);
-	assert_true(memcmp(other, whole, sizeof(whole)) != 0);
+	assert_true(differ(other, whole, 3200) > 3000);
 	model_init(&m, 0, model_unit_tensor(&u, TENSOR_NORM2), 1, 0, 50, other);
 	for (int i = 0; i < 50; i++)
 		assert_true(other[i] == 1);
@@ -368,7 +376,7 @@ static void wrong_files_say_what_and_where(void **state)
 		{"width=4\n", "unknown key \"width\""},
 		{"kv_heads=4\n", "the nearest is \"kv-heads\""},
 		{"layers=2\nlayers=2\n", ":2: layers stands twice (first in line 1)"},
-		{"[modell]\nlayers=2\n", "section [modell]"},
+		{"[net]\nlayers=2\n", "section [net]"},
 		{"layers\n", "neither [model] nor key = value"},
 		{GOOD "kv-heads=3\n", "heads = 4 is no multiple of kv-heads = 3"},
 		{GOOD "head-dim=7\n", "head-dim = 7 is odd"},

@@ -272,6 +272,13 @@ static const char *const all_words[] = {"ddp", "zero1", "zero2", "zero3", "shard
 	"hybrid:1", "hybrid:2", "hybrid:4", "offload"};
 #define WORDS (sizeof(all_words) / sizeof(all_words[0]))
 
+static bool same_bytes(const struct step_bytes *a, const struct step_bytes *b)
+{
+	return a->all_gather == b->all_gather && a->reduce_scatter == b->reduce_scatter &&
+	       a->all_reduce == b->all_reduce && a->norm == b->norm &&
+	       a->offload_out == b->offload_out && a->offload_in == b->offload_in;
+}
+
 static void the_schedule_counts_the_same_bytes(void **state)
 {
 	static const int ranks[] = {1, 2, 3, 4, 8, 12, 16};
@@ -290,7 +297,7 @@ static void the_schedule_counts_the_same_bytes(void **state)
 				step_bytes(&c, &a);
 				schedule_bytes(&c, &sched, &b);
 				schedule_free(&sched);
-				if (memcmp(&a, &b, sizeof(a)) != 0)
+				if (!same_bytes(&a, &b))
 					fail_msg("%s on %d ranks, variant %u: %g %g %g %g %g %g, "
 						 "not %g %g %g %g %g %g",
 						all_words[w], ranks[r], v, a.all_gather,

@@ -143,7 +143,7 @@ static void print_bytes(const struct plan *p, FILE *out)
 static void print_memory(const struct plan *p, FILE *out)
 {
 	static const char *const names[] = {"params", "gathered", "master", "optim.", "grads",
-		"g. units", "wire", "activ.", "scratch", "total", "host"};
+		"g. units", "wire", "acts", "scratch", "total", "host"};
 	const size_t n = sizeof(names) / sizeof(names[0]);
 	double most = 0;
 	for (int i = 0; i < p->rows; i++)
@@ -252,6 +252,7 @@ static void print_t_star(const struct plan *p, FILE *out)
 {
 	const struct gpu_peak *g = gpu_peak_of(PLAN_GPU);
 	double peak = plan_peak(g, p->base->work), most = 0;
+	int64_t tokens = p->base->micro_seqs * p->base->seq;
 	for (int k = 0; k < p->rows; k++)
 		most = fmax(most, p->row[k].node_bytes);
 	if (isnan(peak))
@@ -266,8 +267,7 @@ static void print_t_star(const struct plan *p, FILE *out)
 		"network rate of each rank.\n"
 		"For an %s at %.0f %% of its %.4g TFLOP/s (others in proportion) and many nodes; "
 		"this plan has %lld tokens.\n",
-		g->label, 100 * p->share, peak / 1e12,
-		(long long)(p->base->micro_seqs * p->base->seq));
+		g->label, 100 * p->share, peak / 1e12, (long long)tokens);
 	fprintf(out, "  %-13s", "strategy");
 	for (int n = 0; n < PLAN_NICS; n++)
 		fprintf(out, " %4.0f Gb/s", plan_nic_bits[n] / 1e9);
