@@ -10,6 +10,8 @@
 
 #include "bench/core/clock.h"
 #include "bench/core/plugin.h"
+#include "bench/mem/mem.h"
+#include "bench/train/gemm_check.h"
 #include "bench/train/gemm_plain.h"
 #include "bench/train/model.h"
 
@@ -454,6 +456,26 @@ static void no_preset_gets_the_reference(void **state)
 	assert_true(l.shapes >= 4 * 6 * 5);
 }
 
+/* Large products take another implementation than gemm_test's small ones: as right, bit for bit. */
+static void large_products_are_right(void **state)
+{
+	struct fb_err e = {0};
+	const struct fb_plugin *plugin = fb_plugin_open("dnnl", &e);
+	if (!plugin)
+		fb_test_skip("train-gemm-large", "%s", e.msg);
+	const struct gemm_place p = {plugin->gemm, &fb_mem_host, 0};
+	for (int kind = 0; kind < 2; kind++) {
+		struct gemm_shape s =
+			gemm_dense(256, 257, 260, GEMM_F32, kind == 1, false, (float)kind);
+		if (gemm_check(&p, &s, &e) != 0)
+			fail_msg("%s", e.msg);
+	}
+	struct gemm_plan *plan = NULL;
+	struct gemm_shape wide = gemm_dense(4, 4, 4, GEMM_F64, false, false, 0);
+	assert_int_equal(plugin->gemm->create(0, &wide, &plan, &e), -EOPNOTSUPP);
+	assert_null(plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +487,7 @@ int main(void)
 		cmocka_unit_test(products_are_counted),
 		cmocka_unit_test(plain_products),
 		cmocka_unit_test(no_preset_gets_the_reference),
+		cmocka_unit_test(large_products_are_right),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
