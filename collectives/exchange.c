@@ -154,8 +154,10 @@ void exchange_free(struct exchange *x)
 	free(x->rows);
 	free(x->sends);
 	free(x->recvs);
-	free(x->scratch);
-	free(x->pad);
+	if ((!x->scratch && !x->pad) || !x->ops->holds || !x->ops->holds(x->p)) {
+		free(x->scratch);
+		free(x->pad);
+	}
 	free(x);
 }
 

@@ -43,8 +43,8 @@ struct exchange; /* one collective at a time on one group */
  * @return 0; -EINVAL: rank, size, stride or the rack map do not fit; -ENOMEM */
 int exchange_new(const struct p2p_ops *ops, struct p2p *p, const struct exchange_group *g,
 	const struct exchange_tiers *tiers, struct exchange **x, struct fb_err *e) FB_MUST_CHECK;
-/** A collective that is still in progress must have been ended by abort() of this rank or by
- * exchange_test()'s error before. */
+/** While the transport is open; a collective that is still in progress must have been ended by its
+ * abort() or exchange_test()'s error before. Scratch that the transport holds stays behind. */
 void exchange_free(struct exchange *x);
 /** Bytes of scratch that a reduce-scatter of `count` elements per rank takes here; one block more
  * when `out` lies elsewhere inside `in` than in its own block. */

@@ -39,8 +39,7 @@ struct p2p_ops {
 	/** Progress at least this request; *done: it is over and *r is the transport's again.
 	 * @return 0; -EMSGSIZE: the peer sent another length; -ECONNRESET: aborted, or the peer has
 	 * left. After an error every later call of this rank returns -ECONNRESET with the first
-	 * cause; local then holds no buffer of this rank any more, mpi may still read those of
-	 * sends begun until the process ends. */
+	 * cause, and no buffer of this rank is the transport's any more, but see holds(). */
 	int (*test)(struct p2p *p, struct p2p_req *r, bool *done, struct fb_err *e);
 	/** When it is worth testing again, now()'s ns; 0: at once. For waits that sleep. */
 	uint64_t (*wake)(struct p2p *p);
@@ -48,6 +47,10 @@ struct p2p_ops {
 	 * from any rank. */
 	void (*abort)(struct p2p *p, const struct fb_err *why);
 	void (*close)(struct p2p *p);
+	/** After an error or abort(): may the transport still read or write buffers of messages
+	 * that were under way? Then they must not be freed before the process ends: MPI cannot take
+	 * a send back. NULL: it never does. */
+	bool (*holds)(const struct p2p *p);
 	/** The clock of env; NULL: fb_clock_ns(). */
 	uint64_t (*now)(struct p2p *p);
 };

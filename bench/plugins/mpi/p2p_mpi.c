@@ -23,7 +23,7 @@
 
 #define PART       ((size_t)1 << 30)
 #define TAG_ABORT  1
-#define PARTING_NS 100000000u /* for last words, and for receives that are just arriving */
+#define PARTING_NS 100000000u /* for last words, and for messages that are just arriving */
 #define LOOK_EVERY 16         /* tests between two looks for an abort: that costs as much as one */
 
 struct p2p_req {
@@ -42,6 +42,7 @@ struct p2p {
 	struct p2p_req *live, *spare;
 	unsigned tests;
 	bool told;
+	bool holds;         /* MPI still has buffers of messages that ended by a failure */
 	struct fb_err dead; /* code 0: all is well */
 };
 
@@ -113,22 +114,27 @@ static void recycle(struct p2p *p, struct p2p_req *r)
 	p->spare = r;
 }
 
-/* Receives are cancelled, so that nothing comes into their buffers any more; a send cannot be. */
+/* Receives are cancelled, so that nothing comes into their buffers any more. A send cannot be, and
+ * a receive that has been matched is not: they have some time to end, and are MPI's after that. */
 static void withdraw_all(struct p2p *p)
 {
 	const uint64_t begin = p->env.now();
+	for (struct p2p_req *r = p->live; r; r = r->more)
+		for (int i = r->over; i < r->parts && !r->sends; i++)
+			if (*part_of(r, i) != MPI_REQUEST_NULL)
+				MPI_Cancel(part_of(r, i));
 	while (p->live) {
 		struct p2p_req *r = p->live;
 		for (int i = r->over; i < r->parts; i++) {
 			MPI_Request *q = part_of(r, i);
-			int done = r->sends || *q == MPI_REQUEST_NULL;
-			if (!done)
-				MPI_Cancel(q);
+			int done = *q == MPI_REQUEST_NULL;
 			while (!done && MPI_Test(q, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
 				p->env.now() - begin < PARTING_NS)
 				;
-			if (*q != MPI_REQUEST_NULL)
+			if (*q != MPI_REQUEST_NULL) {
+				p->holds = true;
 				MPI_Request_free(q);
+			}
 		}
 		recycle(p, r);
 	}
@@ -333,6 +339,11 @@ static uint64_t mpi_wake(struct p2p *p)
 	return 0; /* only a test can know */
 }
 
+static bool mpi_holds(const struct p2p *p)
+{
+	return p->holds;
+}
+
 static uint64_t mpi_now(struct p2p *p)
 {
 	return p->env.now();
@@ -405,5 +416,6 @@ const struct p2p_ops mpi_p2p_ops = {
 	.wake = mpi_wake,
 	.abort = mpi_abort,
 	.close = mpi_close,
+	.holds = mpi_holds,
 	.now = mpi_now,
 };
