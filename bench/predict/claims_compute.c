@@ -233,21 +233,48 @@ static bool tokens_lack(struct claim *c, double tok_s)
 	return !c->gpu || !isfinite(c->params);
 }
 
+/* The MFU that would agree with tokens whose 6N share is `implied`, in any convention. Attention is
+ * not known without shape and sequence length: of a shape that is not known h is that of a usual
+ * one (N = 12 L h^2, h = 100 L), twice over; a length that is not told is the model's longest. */
+static void agreement(
+	const struct claim *c, const struct cost *f, double implied, double *lo, double *hi)
+{
+	double h = cbrt(c->params * 100 / 12);
+	*lo = 0.93 * implied;
+	if (isfinite(f->causal)) {
+		*lo = 0.95 * implied * fmin(1, f->causal / f->six_n);
+		*hi = 1.05 * implied * f->palm / f->six_n;
+	} else if (c->has_model) {
+		int64_t longest = c->model.positions > 8192 ? c->model.positions : 8192;
+		*hi = 1.05 * implied * model_flops_per_token(&c->model, longest, MFU_PALM) /
+		      f->six_n;
+	} else if (isfinite(c->seq)) {
+		*hi = 1.05 * implied * (1 + 2 * c->seq / (6 * h));
+	} else {
+		*hi = 1.35 * implied;
+	}
+}
+
 static void say_stated_mfu(const struct claims *all, struct claim *c, double tok_s, double share)
 {
 	const struct claim *o = partner(all, c, claim_rule_mfu);
+	struct claim both = *c;
+	double lo, hi;
 	if (!o || strcmp(o->q->name, "mfu") != 0)
 		return;
-	double other = tok_s * o->value / share;
-	if (fabs(tok_s / other - 1) < 0.1) {
+	both.seq = isfinite(c->seq) ? c->seq : o->seq;
+	struct cost f = cost_of(&both);
+	agreement(&both, &f, share, &lo, &hi);
+	if (o->value >= lo && o->value <= hi) {
 		claim_say(c, "Row %.40s states an MFU of %s %% for the same: both agree.",
 			o->text[COL_ID], NUM(o->value));
 		return;
 	}
+	double other = tok_s * o->value / share;
 	claim_say(c,
-		"Row %.40s states an MFU of %s %% for the same, which is %s tok/s: here it is %s times "
-		"that.",
-		o->text[COL_ID], NUM(o->value), NUM(other), NUM(tok_s / other));
+		"Row %.40s states an MFU of %s %% for the same, which is %s tok/s: here it is %.2f "
+		"times that.",
+		o->text[COL_ID], NUM(o->value), NUM(other), tok_s / other);
 }
 
 void claim_rule_tokens(const struct claims *all, struct claim *c)
@@ -315,12 +342,8 @@ static bool mfu_by_tokens(const struct claims *all, struct claim *c)
 	both.seq = isfinite(c->seq) ? c->seq : o->seq;
 	struct cost f = cost_of(&both);
 	double peak = claim_peak(c->gpu, c->work), implied = 100 * tok_s * f.six_n / peak;
-	/* Without a sequence length attention is not known: over 16k tokens it adds a third. */
-	double lo = 0.93 * implied, hi = 1.35 * implied;
-	if (isfinite(f.causal)) {
-		lo = 0.95 * 100 * tok_s * fmin(f.six_n, f.causal) / peak;
-		hi = 1.05 * 100 * tok_s * f.palm / peak;
-	}
+	double lo, hi;
+	agreement(&both, &f, implied, &lo, &hi);
 	double fits = tok_s * c->value / implied;
 	const char *mistake = NULL;
 	const double by[] = {implied, implied * f.causal / f.six_n, implied * f.palm / f.six_n};
