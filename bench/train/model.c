@@ -12,7 +12,8 @@
 
 #define MAX_PARAMS      1000000000000000 /* exact in a double, and bytes of all states fit in int64 */
 #define MAX_LAYERS      65536
-#define START_DEVIATION 0.02 /* GPT-2's and Megatron's */
+#define MAX_WIDTH       (1 << 24) /* a hundred times the widest known: tokens * width fit in int64 */
+#define START_DEVIATION 0.02      /* GPT-2's and Megatron's */
 
 const char *const model_family_names[] = {"llama", "gpt2", NULL};
 const char *const mfu_convention_names[] = {"6n", "palm", "causal"};
@@ -59,17 +60,12 @@ static bool add_product(int64_t *sum, int64_t a, int64_t b, int64_t c)
 
 static bool counts_fit(const struct model *m)
 {
-	int64_t sum = 0;
-	int64_t h = m->hidden, l = m->layers;
-	int64_t qd, kd, lh;
-	if (__builtin_mul_overflow(m->heads, m->head_dim, &qd) ||
-		__builtin_mul_overflow(m->kv_heads, m->head_dim, &kd) ||
-		__builtin_mul_overflow(l, h, &lh))
-		return false;
+	int64_t sum = 0, h = m->hidden, l = m->layers;
+	int64_t q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
 	/* no fewer than any family has: biases and norms are at most one more row of each matrix */
-	return add_product(&sum, 2, lh, qd) && add_product(&sum, 2, lh, kd) &&
-	       add_product(&sum, 3, lh, m->ffn) && add_product(&sum, 16, l, h) &&
-	       add_product(&sum, 4, l, qd) && add_product(&sum, 2, l, m->ffn) &&
+	return add_product(&sum, 2 * l, h, q) && add_product(&sum, 2 * l, h, kv) &&
+	       add_product(&sum, 3 * l, h, m->ffn) && add_product(&sum, 16, l, h) &&
+	       add_product(&sum, 4, l, q) && add_product(&sum, 2, l, m->ffn) &&
 	       add_product(&sum, 2, m->vocab, h) && add_product(&sum, 1, m->positions, h);
 }
 
@@ -77,27 +73,29 @@ int model_check(const struct model *m, struct fb_err *e)
 {
 	const struct {
 		const char *key;
-		int64_t v;
+		int64_t v, most;
 	} sizes[] = {
-		{"layers", m->layers},
-		{"hidden", m->hidden},
-		{"heads", m->heads},
-		{"kv-heads", m->kv_heads},
-		{"head-dim", m->head_dim},
-		{"ffn", m->ffn},
-		{"vocab", m->vocab},
-		{"positions", m->positions},
+		{"layers", m->layers, MAX_LAYERS},
+		{"hidden", m->hidden, MAX_WIDTH},
+		{"heads", m->heads, MAX_WIDTH},
+		{"kv-heads", m->kv_heads, MAX_WIDTH},
+		{"head-dim", m->head_dim, MAX_WIDTH},
+		{"ffn", m->ffn, MAX_WIDTH},
+		{"vocab", m->vocab, MAX_WIDTH},
+		{"positions", m->positions, INT32_MAX},
 	};
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		if (sizes[i].v <= 0)
 			return fb_fail_usage(e, "model %s: %s = %lld: a size over 0 is needed",
 				m->name, sizes[i].key, (long long)sizes[i].v);
-	if (m->layers > MAX_LAYERS)
-		return fb_fail_usage(e, "model %s: layers = %lld: at most %d", m->name,
-			(long long)m->layers, MAX_LAYERS);
-	if (m->vocab > INT32_MAX)
-		return fb_fail_usage(e, "model %s: vocab = %lld: tokens are 32-bit numbers",
-			m->name, (long long)m->vocab);
+		if (sizes[i].v > sizes[i].most)
+			return fb_fail_usage(e, "model %s: %s = %lld: at most %lld", m->name,
+				sizes[i].key, (long long)sizes[i].v, (long long)sizes[i].most);
+	}
+	int64_t width = m->heads * m->head_dim;
+	if (width > MAX_WIDTH)
+		return fb_fail_usage(e, "model %s: heads * head-dim = %lld: at most %d", m->name,
+			(long long)width, MAX_WIDTH);
 	if (m->heads % m->kv_heads != 0)
 		return fb_fail_usage(e,
 			"model %s: heads = %lld is no multiple of kv-heads = %lld: each key-value "

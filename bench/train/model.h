@@ -41,8 +41,13 @@ extern const char *const model_preset_names[];
  * (exit 2); -errno of the file (exit 2)
  */
 int model_find(const char *name, struct model *m, struct fb_err *e) FB_MUST_CHECK;
-/** heads a multiple of kv_heads, every size over 0, even head_dim for RoPE, sizes that do not
- * overflow. @return 0 or -EINVAL (exit 2) */
+/** A model file's text; `path` names it in messages and gives the model its name. @return as
+ * model_find() */
+int model_parse(const char *text, size_t len, const char *path, struct model *m,
+	struct fb_err *e) FB_MUST_CHECK;
+/** heads a multiple of kv_heads, every size over 0, even head_dim for RoPE, widths up to 2^24 and
+ * fewer than 10^15 parameters, so that nothing made of them overflows. @return 0 or -EINVAL (exit
+ * 2) */
 int model_check(const struct model *m, struct fb_err *e) FB_MUST_CHECK;
 
 /** What a tensor is. Biases and layer norms stand in GPT-2 only, gate and up in Llama only. */

@@ -283,24 +283,15 @@ static void name_of(const char *path, struct model *m)
 	snprintf(m->name, sizeof(m->name), "%.*s", (int)(n < sizeof(m->name) ? n : 47), base);
 }
 
-static int read_model(const char *path, struct model *m, struct fb_err *e)
+int model_parse(const char *text, size_t len, const char *path, struct model *m, struct fb_err *e)
 {
-	char *text = NULL;
-	size_t len = 0;
 	struct fb_err why = {0};
-	int rc = fb_read_file(path, MAX_FILE, &text, &len, e);
-	if (rc != 0) {
-		if (e)
-			e->exit = FB_EXIT_USAGE;
-		return rc;
-	}
 	struct reader r = {.text = text, .end = text + len, .path = path, .m = m, .e = e};
 	memset(m, 0, sizeof(*m));
 	name_of(path, m);
 	if (memchr(text, '\0', len))
-		r.rc = fb_fail_usage(e, "%s: contains a NUL byte: not a text file", path);
-	else
-		rc = ini_parse_stream(next_line, &r, on_key, &r);
+		return fb_fail_usage(e, "%s: contains a NUL byte: not a text file", path);
+	int rc = ini_parse_stream(next_line, &r, on_key, &r);
 	if (r.rc == 0 && rc != 0) {
 		r.line = rc > 0 ? (unsigned)rc : r.line;
 		bad(&r, "neither [model] nor key = value");
@@ -309,8 +300,20 @@ static int read_model(const char *path, struct model *m, struct fb_err *e)
 		r.rc = fill_in(&r);
 	if (r.rc == 0 && model_check(m, &why) != 0)
 		r.rc = fb_fail_usage(e, "%s: %s", path, why.msg);
-	free(text);
 	return r.rc;
+}
+
+static int read_model(const char *path, struct model *m, struct fb_err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int rc = fb_read_file(path, MAX_FILE, &text, &len, e);
+	if (rc == 0)
+		rc = model_parse(text, len, path, m, e);
+	else if (e)
+		e->exit = FB_EXIT_USAGE;
+	free(text);
+	return rc;
 }
 
 int model_find(const char *name, struct model *m, struct fb_err *e)

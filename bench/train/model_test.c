@@ -389,16 +389,24 @@ static void wrong_files_say_what_and_where(void **state)
 			":2: rope-base belongs to family = llama"},
 		{"family=llama\nlayers=2\nhidden=65\nheads=4\nffn=9\nvocab=9\npositions=9\n",
 			"head-dim must be given"},
-		{"family=llama\nlayers=2\nhidden=4000000000\nheads=4\nffn=4000000000\nvocab=9\n"
+		{"family=llama\nlayers=60000\nhidden=16000000\nheads=4\nffn=16000000\nvocab=9\n"
 		 "positions=9\n",
 			"more than 10^15 parameters"},
 		{"family=llama\nlayers=2\nhidden=4000000000000000000\nheads=2\nffn=9\nvocab=9\n"
 		 "positions=9\n",
-			"more than 10^15 parameters"},
+			"hidden = 4000000000000000000: at most 16777216"},
+		{"family=gpt2\nlayers=2\nhidden=9000000000000000000\nheads=4\nvocab=9\n"
+		 "positions=9\n",
+			"ffn is missing"},
+		{"family=llama\nlayers=2\nhidden=64\nheads=16777216\nhead-dim=2\nffn=9\nvocab=9\n"
+		 "positions=9\n",
+			"heads * head-dim = 33554432: at most"},
 		{"family=llama\nlayers=70000\nhidden=64\nheads=4\nffn=9\nvocab=9\npositions=9\n",
 			"layers = 70000: at most"},
 		{"family=gpt2\nlayers=2\nhidden=64\nheads=4\nvocab=3000000000\npositions=9\n",
-			"vocab = 3000000000: tokens are 32-bit"},
+			"vocab = 3000000000: at most"},
+		{"family=gpt2\nlayers=2\nhidden=64\nheads=4\nvocab=9\npositions=3000000000\n",
+			"positions = 3000000000: at most 2147483647"},
 	};
 	struct model m;
 	struct fb_err e = {0};

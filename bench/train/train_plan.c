@@ -13,8 +13,10 @@
 #include "bench/core/json.h"
 #include "bench/train/train_plan_priv.h"
 
-#define DEFAULT_NODE  8
-#define DEFAULT_SHARE 0.55 /* what the best published bf16 runs reach */
+#define DEFAULT_NODE     8
+#define MAX_MICRO_TOKENS ((int64_t)1 << 33)
+#define MAX_RANKS        (1 << 24)
+#define DEFAULT_SHARE    0.55 /* what the best published bf16 runs reach */
 
 const double plan_nic_bits[PLAN_NICS] = {25e9, 50e9, 100e9, 200e9, 400e9, 800e9};
 
@@ -155,6 +157,22 @@ static void find_gpus(struct plan *p)
 	qsort(p->gpu, (size_t)p->gpus, sizeof(p->gpu[0]), by_memory);
 }
 
+/* Bytes of activations are counted in 64 bits. */
+static int check_tokens(const struct step_config *c, struct fb_err *e)
+{
+	int64_t tokens, step;
+	bool fit = !__builtin_mul_overflow(c->micro_seqs, c->seq, &tokens) &&
+		   tokens <= MAX_MICRO_TOKENS &&
+		   !__builtin_mul_overflow(tokens, (int64_t)c->micro_batches * c->ranks, &step) &&
+		   c->ranks <= MAX_RANKS;
+	return fit ? 0
+		   : fb_fail_usage(e,
+			     "%d ranks with %d micro-batches of %lld sequences of %lld tokens: that "
+			     "is no step",
+			     c->ranks, c->micro_batches, (long long)c->micro_seqs,
+			     (long long)c->seq);
+}
+
 int plan_make(const struct step_config *base, const struct train_plan_opts *o, struct plan *p,
 	struct fb_err *e)
 {
@@ -174,6 +192,8 @@ int plan_make(const struct step_config *base, const struct train_plan_opts *o, s
 		return -EINVAL;
 	}
 	int rc = model_check(&base->model, e);
+	if (rc == 0)
+		rc = check_tokens(base, e);
 	find_gpus(p);
 	int g = p->ranks_per_node;
 	bool groups = g > 1 && g < base->ranks && base->ranks % g == 0;

@@ -475,6 +475,11 @@ static void impossible_plans_are_refused(void **state)
 	assert_int_equal(train_plan_print(&c, NULL, stdout, &e), -EINVAL);
 	fb_err_clear(&e);
 	c.ranks = 4;
+	c.micro_seqs = (int64_t)1 << 40;
+	assert_int_equal(train_plan_json(&c, NULL, &j, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "that is no step"));
+	fb_err_clear(&e);
+	c.micro_seqs = 1;
 	c.model.heads = 5;
 	c.model.kv_heads = 2;
 	assert_int_equal(train_plan_json(&c, NULL, &j, &e), -EINVAL);
