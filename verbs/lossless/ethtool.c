@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Pause, statistics and speed of an interface by SIOCETHTOOL, or from recorded text as the ethtool
+ * program prints it. Live answers are first written in that same text, so that both ways are read
+ * by one reader.
+ */
+#include "verbs/lossless/ethtool.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bench/core/json.h"
+#include "bench/core/strbuf.h"
+
+#define TEXT_MAX  (4u << 20)
+#define STATS_MAX 16384 /* of one interface */
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static int call(int fd, const char *ifname, void *data)
+{
+	struct ifreq ifr = {0};
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	ifr.ifr_data = data;
+	return ioctl(fd, SIOCETHTOOL, &ifr) == 0 ? 0 : -errno;
+}
+
+static int ask_pause(int fd, const char *ifname, struct fb_strbuf *b)
+{
+	struct ethtool_pauseparam p = {.cmd = ETHTOOL_GPAUSEPARAM};
+	int rc = call(fd, ifname, &p);
+	if (rc == 0)
+		fb_strbuf_printf(b,
+			"Pause parameters for %s:\nAutonegotiate:\t%s\nRX:\t\t%s\nTX:\t\t%s\n",
+			ifname, p.autoneg ? "on" : "off", p.rx_pause ? "on" : "off",
+			p.tx_pause ? "on" : "off");
+	return rc;
+}
+
+static int ask_link(int fd, const char *ifname, struct fb_strbuf *b)
+{
+	struct {
+		struct ethtool_link_settings s;
+		uint32_t masks[3 * 127];
+	} q = {.s = {.cmd = ETHTOOL_GLINKSETTINGS}};
+	int rc = call(fd, ifname, &q);
+	if (rc == 0 && q.s.link_mode_masks_nwords < 0) {
+		/* The kernel first says how many words its masks have. */
+		q.s.link_mode_masks_nwords = (int8_t)-q.s.link_mode_masks_nwords;
+		q.s.cmd = ETHTOOL_GLINKSETTINGS;
+		rc = call(fd, ifname, &q);
+	}
+	if (rc != 0)
+		return rc;
+	fb_strbuf_printf(b, "Settings for %s:\n", ifname);
+	if (q.s.speed == (uint32_t)SPEED_UNKNOWN)
+		fb_strbuf_add(b, "\tSpeed: Unknown!\n");
+	else
+		fb_strbuf_printf(b, "\tSpeed: %uMb/s\n", q.s.speed);
+	fb_strbuf_printf(
+		b, "\tAuto-negotiation: %s\n", q.s.autoneg == AUTONEG_ENABLE ? "on" : "off");
+	return 0;
+}
+
+static int count_stats(int fd, const char *ifname, uint32_t *n)
+{
+	struct {
+		struct ethtool_sset_info info;
+		uint32_t len;
+	} q = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_STATS}};
+	int rc = call(fd, ifname, &q);
+	*n = rc == 0 && q.info.sset_mask ? q.len : 0;
+	if (rc == 0 && *n == 0)
+		return -EOPNOTSUPP;
+	return rc == 0 && *n > STATS_MAX ? -EOVERFLOW : rc;
+}
+
+static int ask_stats(int fd, const char *ifname, struct fb_strbuf *b)
+{
+	uint32_t n = 0;
+	int rc = count_stats(fd, ifname, &n);
+	if (rc != 0)
+		return rc;
+	struct ethtool_gstrings *names = calloc(1, sizeof(*names) + (size_t)n * ETH_GSTRING_LEN);
+	struct ethtool_stats *values = calloc(1, sizeof(*values) + (size_t)n * sizeof(uint64_t));
+	if (!names || !values) {
+		rc = -ENOMEM;
+		goto free_both;
+	}
+	*names = (struct ethtool_gstrings){
+		.cmd = ETHTOOL_GSTRINGS, .string_set = ETH_SS_STATS, .len = n};
+	*values = (struct ethtool_stats){.cmd = ETHTOOL_GSTATS, .n_stats = n};
+	rc = call(fd, ifname, names);
+	if (rc == 0)
+		rc = call(fd, ifname, values);
+	if (rc != 0)
+		goto free_both;
+	fb_strbuf_add(b, "NIC statistics:\n");
+	for (uint32_t i = 0; i < n && i < values->n_stats; i++)
+		fb_strbuf_printf(b, "     %.*s: %llu\n", ETH_GSTRING_LEN,
+			(const char *)names->data + (size_t)i * ETH_GSTRING_LEN,
+			(unsigned long long)values->data[i]);
+free_both:
+	free(names);
+	free(values);
+	return rc;
+}
+
+static int ask(const char *ifname, int (*what)(int fd, const char *ifname, struct fb_strbuf *b),
+	char **text)
+{
+	struct fb_strbuf b = {0};
+	*text = NULL;
+	if (strlen(ifname) >= IFNAMSIZ)
+		return -EINVAL;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	int rc = what(fd, ifname, &b);
+	close(fd);
+	if (rc == 0) {
+		*text = fb_strbuf_take(&b);
+		rc = *text ? 0 : -ENOMEM;
+	}
+	fb_strbuf_free(&b);
+	return rc;
+}
+
+int ethtool_text(const char *ifname, char **link, char **pause, char **stats)
+{
+	int rc = ask(ifname, ask_link, link);
+	int rc2 = ask(ifname, ask_pause, pause);
+	int rc3 = ask(ifname, ask_stats, stats);
+	return rc == 0 || rc2 == 0 || rc3 == 0 ? 0 : rc;
+}
+
+/* ---- reading text ---------------------------------------------------------------------------- */
+
+/* The text after "key:" at the start of a line, white space before it ignored. */
+static bool value_of(const char *text, const char *key, char *out, size_t len)
+{
+	size_t n = strlen(key);
+	for (const char *p = text; p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+		p += strspn(p, " \t");
+		if (strncmp(p, key, n) != 0 || p[n] != ':')
+			continue;
+		p += n + 1;
+		p += strspn(p, " \t");
+		size_t k = strcspn(p, "\r\n");
+		snprintf(out, len, "%.*s", (int)(k < len ? k : len - 1), p);
+		return true;
+	}
+	return false;
+}
+
+static void set_on_off(const char *text, const char *key, struct fact_int *f)
+{
+	char v[16];
+	if (value_of(text, key, v, sizeof(v)) && (strcmp(v, "on") == 0 || strcmp(v, "off") == 0)) {
+		f->f.state = FACT_KNOWN;
+		f->v = strcmp(v, "on") == 0;
+	} else {
+		f->f.state = FACT_BROKEN;
+		snprintf(f->f.why, sizeof(f->f.why), "no \"%s: on\" or \"off\"", key);
+	}
+}
+
+static void read_pause(const char *text, struct port_facts *p)
+{
+	set_on_off(text, "RX", &p->pause_rx);
+	set_on_off(text, "TX", &p->pause_tx);
+	set_on_off(text, "Autonegotiate", &p->pause_autoneg);
+}
+
+static void read_link(const char *text, struct port_facts *p)
+{
+	char v[32], *end;
+	struct fact_int *f = &p->speed_mbps;
+	if (!value_of(text, "Speed", v, sizeof(v))) {
+		f->f.state = FACT_ABSENT;
+		snprintf(f->f.why, sizeof(f->f.why), "the driver tells no speed");
+		return;
+	}
+	long long speed = strtoll(v, &end, 10);
+	if (end == v || strncmp(end, "Mb/s", 4) != 0 || speed <= 0) {
+		f->f.state = FACT_ABSENT;
+		snprintf(
+			f->f.why, sizeof(f->f.why), "the speed is \"%.24s\": the link is down?", v);
+		return;
+	}
+	f->f.state = FACT_KNOWN;
+	f->v = speed;
+}
+
+/* "     name: value" a line; a name may hold blanks and brackets, and even colons. */
+static void read_stats(const char *text, struct port_facts *p)
+{
+	json_t *all = json_object();
+	for (const char *line = text; line && *line;) {
+		const char *end = line + strcspn(line, "\n");
+		const char *colon = end;
+		while (colon > line && *colon != ':')
+			colon--;
+		char name[96], *rest;
+		const char *first = line + strspn(line, " \t");
+		if (colon > first && (size_t)(colon - first) < sizeof(name)) {
+			snprintf(name, sizeof(name), "%.*s", (int)(colon - first), first);
+			errno = 0;
+			unsigned long long v = strtoull(colon + 1, &rest, 10);
+			bool number = rest > colon + 1 && rest <= end && errno == 0;
+			if (number && v <= INT64_MAX)
+				fb_json_set_int(all, name, (int64_t)v);
+		}
+		line = *end ? end + 1 : NULL;
+	}
+	if (json_object_size(all) == 0) {
+		json_decref(all);
+		p->stats_f.state = FACT_ABSENT;
+		snprintf(p->stats_f.why, sizeof(p->stats_f.why), "the driver has no statistics");
+		return;
+	}
+	p->stats = all;
+	p->stats_f.state = FACT_KNOWN;
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+static void failed(struct fact *f, int code)
+{
+	f->state = code == EPERM || code == EACCES                          ? FACT_HIDDEN
+		   : code == EOPNOTSUPP || code == ENODEV || code == EINVAL ? FACT_ABSENT
+									    : FACT_BROKEN;
+	snprintf(f->why, sizeof(f->why), "%s",
+		code == EOPNOTSUPP ? "the driver does not tell" : strerror(code));
+}
+
+static int get(const struct fb_sysroot *r, const char *ifname, const char *recorded,
+	int (*what)(int fd, const char *ifname, struct fb_strbuf *b), char **text)
+{
+	char path[96], real[4096];
+	struct fb_err e = {0};
+	size_t len;
+	if (fb_sysroot_is_live(r))
+		return ask(ifname, what, text);
+	snprintf(path, sizeof(path), "%s", recorded);
+	int rc = fb_sysroot_path(r, path, real, sizeof(real));
+	return rc == 0 ? fb_read_file(real, TEXT_MAX, text, &len, &e) : rc;
+}
+
+void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
+{
+	struct fact *const pause[] = {&p->pause_rx.f, &p->pause_tx.f, &p->pause_autoneg.f};
+	struct fact *const speed[] = {&p->speed_mbps.f};
+	struct fact *const stats[] = {&p->stats_f};
+	const struct {
+		const char *call, *recorded;
+		int (*what)(int fd, const char *ifname, struct fb_strbuf *b);
+		void (*read)(const char *text, struct port_facts *p);
+		struct fact *const *f;
+		size_t n;
+	} doors[] = {{"SIOCETHTOOL GPAUSEPARAM", ETHTOOL_RECORDED_PAUSE, ask_pause, read_pause,
+			     pause, 3},
+		{"SIOCETHTOOL GLINKSETTINGS", ETHTOOL_RECORDED_LINK, ask_link, read_link, speed, 1},
+		{"SIOCETHTOOL GSTATS", ETHTOOL_RECORDED_STATS, ask_stats, read_stats, stats, 1}};
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		char path[96], *text = NULL;
+		/* The recorded paths hold the interface's name once. */
+		const char *gap = strstr(doors[i].recorded, "%s");
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)(gap - doors[i].recorded),
+			doors[i].recorded, p->netdev, gap + 2);
+		int rc = get(r, p->netdev, path, doors[i].what, &text);
+		for (size_t k = 0; k < doors[i].n; k++) {
+			struct fact *f = doors[i].f[k];
+			if (fb_sysroot_is_live(r))
+				snprintf(f->read, sizeof(f->read), "%s %s", doors[i].call,
+					p->netdev);
+			else
+				snprintf(f->read, sizeof(f->read), "%s", path);
+			if (rc != 0 && fb_sysroot_is_live(r)) {
+				failed(f, -rc);
+			} else if (rc != 0) {
+				f->state = FACT_HIDDEN;
+				snprintf(f->why, sizeof(f->why), "not recorded");
+			}
+		}
+		if (rc == 0)
+			doors[i].read(text, p);
+		free(text);
+	}
+}
