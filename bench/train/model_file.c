@@ -300,6 +300,11 @@ int model_parse(const char *text, size_t len, const char *path, struct model *m,
 		r.rc = fill_in(&r);
 	if (r.rc == 0 && model_check(m, &why) != 0)
 		r.rc = fb_fail_usage(e, "%s: %s", path, why.msg);
+	if (r.rc != 0)
+		fb_hint(e,
+			"a model file has family (llama or gpt2), layers, hidden, heads, ffn, vocab and "
+			"positions, and may have kv-heads, head-dim, rope-base, eps and tied, each as "
+			"key = value");
 	return r.rc;
 }
 

@@ -418,6 +418,7 @@ static void wrong_files_say_what_and_where(void **state)
 		if (!strstr(e.msg, wrong[i].says))
 			fail_msg("\"%s\" does not say \"%s\"", e.msg, wrong[i].says);
 		assert_non_null(strstr(e.msg, ".ini"));
+		assert_non_null(strstr(e.hint, "kv-heads, head-dim"));
 	}
 	fb_err_clear(&e);
 	assert_int_equal(read_text("layers=2\0\n", 10, &m, &e), -EINVAL);
