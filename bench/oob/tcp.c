@@ -177,6 +177,17 @@ static void look_for_silence(struct fb_oob *o)
 	}
 }
 
+/* A server's client may leave, and the next one come, within this one look: whoever has said
+ * good-bye keeps nobody out. The next then waits at the door until the session is over. */
+static void turn_others_away(struct fb_oob *o)
+{
+	struct oob_tcp *t = tcp_of(o);
+	char who[128];
+	read_peer(o, 0);
+	if (t->dead.code == 0 && !t->conn[0].bye && !t->conn[0].eof)
+		oob_turn_away(t->listener, fb_oob_peer(o, 0, who, sizeof(who)));
+}
+
 /* Wait at most ms for news from anyone, or until `out` can be written. */
 static int pump(struct fb_oob *o, int out, int ms)
 {
@@ -199,10 +210,8 @@ static int pump(struct fb_oob *o, int out, int ms)
 				read_peer(o, t->pfd_rank[k]);
 	}
 	look_for_silence(o);
-	if (t->listener) {
-		char who[128];
-		oob_turn_away(t->listener, fb_oob_peer(o, 0, who, sizeof(who)));
-	}
+	if (t->listener)
+		turn_others_away(o);
 	return t->dead.code;
 }
 

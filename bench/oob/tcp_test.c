@@ -257,6 +257,44 @@ static void busy_server(void **state)
 	fb_oob_listener_close(s.l);
 }
 
+/* Still busy with a client that has said good-bye. */
+static int lingering_session(struct fb_oob *o, struct fb_err *e)
+{
+	char word[5];
+	int rc = fb_oob_bcast(o, word, sizeof(word), S(5), e);
+	for (int i = 0; i < 30 && rc == 0; i++) {
+		struct fb_err left = {0};
+		(void)fb_oob_lost(o, &left);
+		poll(NULL, 0, 10);
+	}
+	return rc;
+}
+
+static void *serve_twice(void *p)
+{
+	serve(p);
+	return serve(p);
+}
+
+/* A client that comes right after another one waits at the door, and is not told "busy". */
+static void the_next_client_waits(void **state)
+{
+	struct fb_err e = {0};
+	int port;
+	struct server s = {.l = door(NULL, &port), .session = lingering_session};
+	struct fb_oob *o;
+	char word[5] = "done";
+	assert_int_equal(pthread_create(&s.thread, NULL, serve_twice, &s), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fb_oob_connect("127.0.0.1", port, NULL, S(5), &o, &e), 0);
+		assert_int_equal(fb_oob_bcast(o, word, sizeof(word), S(5), &e), 0);
+		fb_oob_close(o);
+	}
+	pthread_join(s.thread, NULL);
+	assert_int_equal(s.rc, 0);
+	fb_oob_listener_close(s.l);
+}
+
 static int dial_raw(int port)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
@@ -542,6 +580,7 @@ int main(void)
 		cmocka_unit_test(token_decides),
 		cmocka_unit_test(another_version),
 		cmocka_unit_test(busy_server),
+		cmocka_unit_test(the_next_client_waits),
 		cmocka_unit_test(strangers_do_not_hold_up),
 		cmocka_unit_test(half_open_is_dropped),
 		cmocka_unit_test(accept_times_out),
