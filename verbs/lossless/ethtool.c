@@ -47,37 +47,38 @@ static int ask_pause(int fd, const char *ifname, struct fb_strbuf *b)
 
 static int ask_link(int fd, const char *ifname, struct fb_strbuf *b)
 {
-	struct {
-		struct ethtool_link_settings s;
-		uint32_t masks[3 * 127];
-	} q = {.s = {.cmd = ETHTOOL_GLINKSETTINGS}};
-	int rc = call(fd, ifname, &q);
-	if (rc == 0 && q.s.link_mode_masks_nwords < 0) {
+	/* three masks of at most 127 words follow the structure */
+	_Alignas(8) char raw[sizeof(struct ethtool_link_settings) + 3 * 127 * sizeof(uint32_t)] = {
+		0};
+	struct ethtool_link_settings *s = (void *)raw;
+	s->cmd = ETHTOOL_GLINKSETTINGS;
+	int rc = call(fd, ifname, raw);
+	if (rc == 0 && s->link_mode_masks_nwords < 0) {
 		/* The kernel first says how many words its masks have. */
-		q.s.link_mode_masks_nwords = (int8_t)-q.s.link_mode_masks_nwords;
-		q.s.cmd = ETHTOOL_GLINKSETTINGS;
-		rc = call(fd, ifname, &q);
+		s->link_mode_masks_nwords = (int8_t)-s->link_mode_masks_nwords;
+		s->cmd = ETHTOOL_GLINKSETTINGS;
+		rc = call(fd, ifname, raw);
 	}
 	if (rc != 0)
 		return rc;
 	fb_strbuf_printf(b, "Settings for %s:\n", ifname);
-	if (q.s.speed == (uint32_t)SPEED_UNKNOWN)
+	if (s->speed == (uint32_t)SPEED_UNKNOWN)
 		fb_strbuf_add(b, "\tSpeed: Unknown!\n");
 	else
-		fb_strbuf_printf(b, "\tSpeed: %uMb/s\n", q.s.speed);
+		fb_strbuf_printf(b, "\tSpeed: %uMb/s\n", s->speed);
 	fb_strbuf_printf(
-		b, "\tAuto-negotiation: %s\n", q.s.autoneg == AUTONEG_ENABLE ? "on" : "off");
+		b, "\tAuto-negotiation: %s\n", s->autoneg == AUTONEG_ENABLE ? "on" : "off");
 	return 0;
 }
 
 static int count_stats(int fd, const char *ifname, uint32_t *n)
 {
-	struct {
-		struct ethtool_sset_info info;
-		uint32_t len;
-	} q = {.info = {.cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ull << ETH_SS_STATS}};
-	int rc = call(fd, ifname, &q);
-	*n = rc == 0 && q.info.sset_mask ? q.len : 0;
+	_Alignas(8) char raw[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)] = {0};
+	struct ethtool_sset_info *info = (void *)raw;
+	info->cmd = ETHTOOL_GSSET_INFO;
+	info->sset_mask = 1ull << ETH_SS_STATS;
+	int rc = call(fd, ifname, raw);
+	*n = rc == 0 && info->sset_mask ? info->data[0] : 0;
 	if (rc == 0 && *n == 0)
 		return -EOPNOTSUPP;
 	return rc == 0 && *n > STATS_MAX ? -EOVERFLOW : rc;
