@@ -107,6 +107,7 @@ struct engine {
 	struct step_stats *stats;
 	uint64_t step_number, deadline, polled;
 	bool update, in_poll;
+	uint64_t inline_ns;  /**< storage's copies that this thread made itself, so far */
 	struct fb_err error; /**< first failure inside a poll */
 };
 

@@ -155,7 +155,7 @@ static void name_task(const struct engine *g, int i, char *buf, size_t len)
  * waited for. */
 static int stand_still(struct engine *g, int i, bool own, struct fb_err *e)
 {
-	uint64_t began = engine_now(), mark = began;
+	uint64_t began = engine_now(), mark = began, copied = g->inline_ns;
 	int rc = advance(g, e), by;
 	while (rc == 0 && (by = own ? (g->over[i] ? -1 : i) : blocked_by(g, i)) >= 0) {
 		char what[96];
@@ -166,7 +166,9 @@ static int stand_still(struct engine *g, int i, bool own, struct fb_err *e)
 		rest(g, began);
 		rc = advance(g, e);
 		uint64_t now = engine_now();
-		g->stats->exposed_ns[task(g, by)->op] += now - mark;
+		/* Copies made meanwhile have been charged to themselves. */
+		g->stats->exposed_ns[task(g, by)->op] += now - mark - (g->inline_ns - copied);
+		copied = g->inline_ns;
 		g->time[i].waited_for = by;
 		mark = now;
 	}
@@ -181,11 +183,12 @@ static int run_compute(struct engine *g, int i, struct fb_err *e)
 	int rc = stand_still(g, i, false, e);
 	if (rc != 0)
 		return rc;
+	uint64_t copied = g->inline_ns;
 	g->time[i].start = engine_now();
 	engine_compute(g, t);
 	g->time[i].end = engine_now();
 	g->over[i] = true;
-	uint64_t ns = g->time[i].end - g->time[i].start;
+	uint64_t ns = g->time[i].end - g->time[i].start - (g->inline_ns - copied);
 	if (t->op == SCHED_UPDATE || t->op == SCHED_NORM)
 		g->stats->optimizer_ns += ns;
 	else

@@ -322,12 +322,16 @@ static size_t state_bytes(const struct engine *g, const struct unit_state *s)
 	return 3 * (size_t)s->cut.per_rank * tr_dtype_size(tr_grad_dtype(g->c.step.work));
 }
 
-/* --inject storage, for copies to host memory, which are this thread's own. */
-static void pause_storage(const struct engine *g, uint64_t began)
+/* The end of a copy to or from host memory, which is this thread's own work: whatever it was doing
+ * stands still for it. With --inject storage it lasts longer. */
+static void end_copy(struct engine *g, enum sched_op op, uint64_t began)
 {
 	double own = (double)(engine_now() - began);
 	if (g->c.storage_delay_ns > 0 || g->c.storage_slow > 0)
 		pause_for(g->c.storage_delay_ns + (uint64_t)(own * g->c.storage_slow));
+	uint64_t ns = engine_now() - began;
+	g->stats->exposed_ns[op] += ns;
+	g->inline_ns += ns;
 }
 
 static int begin_grads_out(struct engine *g, const struct sched_task *t, struct fb_err *e)
@@ -337,7 +341,7 @@ static int begin_grads_out(struct engine *g, const struct sched_task *t, struct 
 	uint64_t began = engine_now();
 	g->c.dev_ops->copy(&g->q, g->R_host[t->unit & 1], s->R_shard, bytes);
 	g->stats->bytes[t->op] += bytes;
-	pause_storage(g, began);
+	end_copy(g, t->op, began);
 	return 0;
 }
 
@@ -351,7 +355,7 @@ static int begin_params_in(struct engine *g, const struct sched_task *t, struct 
 	/* Parameters that live outside cross over when they are gathered. */
 	if (!g->W_stage)
 		g->stats->bytes[t->op] += (size_t)s->cut.per_rank * tr_dtype_size(W);
-	pause_storage(g, began);
+	end_copy(g, t->op, began);
 	return 0;
 }
 

@@ -165,7 +165,8 @@ static void verdict(FILE *out, const json_t *r)
 	fprintf(out, "%s: %s\n", fb_json_str(v, "bound_by", "?"), fb_json_str(v, "why", "?"));
 	json_array_foreach (get(v, "moves"), i, m) {
 		label(out, i == 0 ? "to move it" : "");
-		fprintf(out, "%s: %.4g %s\n", fb_json_str(m, "what", "?"), number(m, "number"),
+		double n = number(m, "number");
+		fprintf(out, "%s: %.*f %s\n", fb_json_str(m, "what", "?"), n > 100 ? 0 : 3, n,
 			fb_json_str(m, "unit", ""));
 	}
 }

@@ -128,11 +128,21 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The one rank that computes longer than the others, or -1. The lower median: of two ranks the
- * faster one is the norm. */
+/* A slow rank waits for nobody: what it stands still for itself is the network's. */
+static double own_exposed(const struct rank_facts *f)
+{
+	double sum = 0;
+	for (int i = MEASURE_ALL_GATHER; i <= MEASURE_NORM; i++)
+		sum += f->item[i].est;
+	return sum;
+}
+
+/* The one rank for which the others wait, or -1: it computes longer than their median, beyond both
+ * intervals, and by more than it waits itself. The lower median: of two ranks the faster one is the
+ * norm. */
 static int slow_rank(const struct verdict_input *in, double *median)
 {
-	int n = in->step->ranks, worst = 0;
+	int n = in->step->ranks, worst = 0, middle = 0;
 	double *v = n > 1 ? malloc((size_t)n * sizeof(*v)) : NULL;
 	if (!v)
 		return -1;
@@ -144,10 +154,18 @@ static int slow_rank(const struct verdict_input *in, double *median)
 	qsort(v, (size_t)n, sizeof(*v), by_value);
 	*median = v[(n - 1) / 2];
 	free(v);
-	double more = in->facts[worst].item[MEASURE_COMPUTE].est - *median;
-	bool slow = more > (VERDICT_SLOW_RANK - 1) * *median &&
-		    more > 0.05 * in->facts[worst].item[MEASURE_STEP].est;
-	return slow ? worst : -1;
+	for (int r = 0; r < n; r++)
+		if (in->facts[r].item[MEASURE_COMPUTE].est == *median)
+			middle = r;
+	const struct rank_facts *slow = &in->facts[worst];
+	struct fb_ci own = slow->item[MEASURE_COMPUTE];
+	struct fb_ci other = in->facts[middle].item[MEASURE_COMPUTE];
+	double more = own.est - *median;
+	if (own.valid && other.valid && own.lo <= other.hi)
+		return -1;
+	bool so = more > (VERDICT_SLOW_RANK - 1) * *median &&
+		  more > 0.05 * slow->item[MEASURE_STEP].est && more > own_exposed(slow);
+	return so ? worst : -1;
 }
 
 static void bound_by_rank(
