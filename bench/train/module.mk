@@ -3,6 +3,7 @@ TESTS += bench/train/gemm_test.c bench/train/peaks_test.c
 SRC += bench/train/model.c bench/train/model_file.c bench/train/strategy.c \
 	bench/train/train_plan.c bench/train/train_plan_print.c
 TESTS += bench/train/model_test.c bench/train/strategy_test.c bench/train/train_plan_test.c
+FUZZ += bench/train/model_fuzz.c
 SRC += bench/train/net.c bench/train/net_block.c bench/train/net_head.c
 SRC += bench/train/schedule.c bench/train/schedule_check.c bench/train/schedule_times.c bench/train/timeline.c bench/train/timeline_save.c
 TESTS += bench/train/schedule_test.c bench/train/schedule_times_test.c bench/train/timeline_test.c
