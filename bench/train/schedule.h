@@ -118,7 +118,8 @@ struct sched_machine {
 	double latency_ns;  /**< of a collective; an all-reduce has it twice, see below */
 	double ns_per_byte; /**< of the link out of a rank */
 	bool shared_link; /**< all collectives of a rank share that link, first come first served */
-	/** Added to each collective of an op, and a factor of its bytes' time (0 counts as 1). */
+	/** Added to each collective of an op, once its messages are known to be over; and a factor
+	 * of its bytes' time (0 counts as 1). */
 	double add_ns[SCHED_OP_COUNT], factor[SCHED_OP_COUNT];
 	/** Who begins and ends collectives. All 0: at once, as if something else did. Otherwise the
 	 * compute thread does: between tasks, while it stands still, and within a task every
@@ -138,7 +139,7 @@ struct sched_times {
  * predecessor have ended. compute_ns[i]: time of task i where it is no collective. A collective
  * takes latency + bytes[i] * ns_per_byte * factor + add_ns, bytes[i] being what this rank sends of
  * task i; an all-reduce (also the norm's) is two such exchanges of half its bytes. One that sends
- * nothing takes add_ns only.
+ * nothing, in a group of one, takes no time.
  * @return 0; -ENOMEM; -EPROTO: the list never ends
  */
 int schedule_times(const struct schedule *s, const struct sched_machine *m,

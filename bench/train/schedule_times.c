@@ -13,8 +13,9 @@
 /* One queue's place in the list. */
 struct lane {
 	int next, running; /* tasks; next is n and running is -1 where there is none */
-	int phases;        /* of the running one, still to come after this */
-	double due;        /* when the running one's phase ends */
+	int sends;         /* exchanges of the running one, still to come after this phase */
+	bool late;         /* or it has come to what is added to it */
+	double due;        /* when this phase ends */
 };
 struct player {
 	const struct schedule *s;
@@ -64,24 +65,39 @@ static bool may_start(const struct player *p, int i)
 	return true;
 }
 
-/* Put a phase of a collective onto the link. */
-static void send(struct player *p, int i, double at)
+static bool in_two(enum sched_op op)
+{
+	return op == SCHED_ALL_REDUCE || op == SCHED_NORM_REDUCE;
+}
+
+/* Put an exchange of a collective onto the link. @return when it is over */
+static double sent(struct player *p, int i, double at)
 {
 	const struct sched_machine *m = p->m;
-	const struct sched_task *t = &p->s->v[i];
-	struct lane *l = &p->lane[t->queue];
-	bool twice = t->op == SCHED_ALL_REDUCE || t->op == SCHED_NORM_REDUCE;
-	double bytes = twice ? p->bytes[i] / 2 : p->bytes[i];
-	double factor = m->factor[t->op] > 0 ? m->factor[t->op] : 1;
-	double wire = bytes * m->ns_per_byte * factor;
-	double from = at;
-	if (m->shared_link && wire > 0) {
-		from = fmax(at, p->link_free);
-		p->link_free = from + wire;
+	enum sched_op op = p->s->v[i].op;
+	double bytes = in_two(op) ? p->bytes[i] / 2 : p->bytes[i];
+	double wire = bytes * m->ns_per_byte * (m->factor[op] > 0 ? m->factor[op] : 1);
+	if (m->shared_link) {
+		at = fmax(at, p->link_free);
+		p->link_free = at + wire;
 	}
-	l->due = from + wire + (bytes > 0 ? m->latency_ns : 0);
-	if (l->phases == 0)
-		l->due += m->add_ns[t->op];
+	return at + wire + m->latency_ns;
+}
+
+/* The running collective's next phase, false: there is none. */
+static bool next_phase(struct player *p, struct lane *l, double at)
+{
+	double add = p->m->add_ns[p->s->v[l->running].op];
+	if (l->sends > 0) {
+		l->sends--;
+		l->due = sent(p, l->running, at);
+	} else if (add > 0 && !l->late && p->bytes[l->running] > 0) {
+		l->late = true;
+		l->due = at + add;
+	} else {
+		return false;
+	}
+	return true;
 }
 
 static void start_task(struct player *p, int q, double at)
@@ -91,11 +107,13 @@ static void start_task(struct player *p, int q, double at)
 	const struct sched_task *t = &p->s->v[i];
 	l->next = next_of(p->s, q, i + 1);
 	l->running = i;
-	l->phases = 0;
+	l->late = false;
+	l->sends = 0;
 	p->start[i] = at;
 	if (is_collective(t)) {
-		l->phases = t->op == SCHED_ALL_REDUCE || t->op == SCHED_NORM_REDUCE;
-		send(p, i, at);
+		l->sends = p->bytes[i] > 0 ? 1 + in_two(t->op) : 0;
+		l->due = at;
+		next_phase(p, l, at);
 		return;
 	}
 	l->due = at + p->compute_ns[i];
@@ -109,11 +127,8 @@ static void start_task(struct player *p, int q, double at)
 static void end_phase(struct player *p, int q, double at)
 {
 	struct lane *l = &p->lane[q];
-	if (l->phases > 0) {
-		l->phases--;
-		send(p, l->running, at);
+	if (is_collective(&p->s->v[l->running]) && next_phase(p, l, at))
 		return;
-	}
 	p->end[l->running] = at;
 	p->over[l->running] = true;
 	l->running = -1;

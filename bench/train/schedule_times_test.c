@@ -418,6 +418,11 @@ static void ends_are_seen_when_the_compute_thread_looks(void **state)
 	assert_near(p.t.end[a1], 40); /* the second half begins at 30 only */
 	assert_near(p.t.start[a0], 45);
 	schedule_times_free(&p.t);
+	m.add_ns[SCHED_ALL_REDUCE] = 3; /* from 40 to 43, seen at 45 */
+	play(&c, &m, &p);
+	assert_near(p.t.end[a1], 45);
+	schedule_times_free(&p.t);
+	m.add_ns[SCHED_ALL_REDUCE] = 0;
 	m.poll_ns = 0;
 	m.polls_between_tasks_only = true;
 	play(&c, &m, &p);
