@@ -457,7 +457,10 @@ static void test_nan(void **state)
 	struct run r;
 	set(&r, MODEL_LLAMA, "fsdp", 2, 1, 3);
 	r.c.adamw.lr = NAN;
-	assert_int_equal(run_all(&r), -EDOM);
+	/* each by itself, or told by the first that saw it */
+	int rc = run_all(&r);
+	assert_true(rc == -EDOM || rc == -ECONNRESET);
+	assert_non_null(strstr(r.error.msg, "the loss is "));
 	assert_int_equal(r.error.exit, FB_EXIT_WRONG_DATA);
 	run_free(&r);
 }
