@@ -35,8 +35,11 @@ static void quoted(struct fb_strbuf *b, const char *s)
 	fb_strbuf_add(b, "'");
 }
 
-static void gp_head(struct fb_strbuf *b, const struct rep_figure *f, int height)
+/* `plot` is the height without the key, which stands below in so many columns. */
+static void gp_head(
+	struct fb_strbuf *b, const struct rep_figure *f, int plot, size_t entries, size_t columns)
 {
+	int rows = (int)((entries + columns - 1) / columns), height = plot + 18 * rows;
 	fb_strbuf_printf(b,
 		"# Redraw with: gnuplot %s.gp\nset encoding utf8\n"
 		"set terminal svg size 800,%d font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
@@ -46,6 +49,10 @@ static void gp_head(struct fb_strbuf *b, const struct rep_figure *f, int height)
 	quoted(b, f->title);
 	fb_strbuf_add(b, "\nset border 3 lc rgb '#8a949e'\nset tics out nomirror textcolor rgb "
 			 "'#333333'\nset grid xtics lc rgb '#e3e7ea' lt 1\n");
+	fb_strbuf_printf(b,
+		"set bmargin %.1f\nset key at screen 0.5, screen 0.01 center bottom horizontal "
+		"maxcols %zu samplen 1.5\n",
+		3.8 + 1.25 * rows, columns);
 }
 
 /* Rows from top to bottom, with their labels. */
@@ -180,12 +187,9 @@ static void stack_kind(struct stack *s, struct fb_strbuf *dat, const char *name,
 static void stack_gp(struct fb_strbuf *gp, const struct rep_figure *f, const struct stack *s,
 	const struct rep_train_row *rows, size_t n, const char *axis)
 {
-	gp_head(gp, f, bars_height(n) + 20 * (int)((s->kinds + 2) / 3));
+	gp_head(gp, f, bars_height(n), s->kinds, 3);
 	row_tics(gp, rows, n);
-	fb_strbuf_printf(gp,
-		"set xlabel '%s'\nset xrange [0:*]\nset key outside below center "
-		"horizontal\n",
-		axis);
+	fb_strbuf_printf(gp, "set xlabel '%s'\nset xrange [0:*]\n", axis);
 	plot_blocks(gp, f->id, s->legend, s->kinds);
 }
 
@@ -199,7 +203,7 @@ static int make_split(struct maker *m, const struct rep_train_row *rows, size_t 
 		"ranks, and waiting for nothing the step needs.");
 	if (!f)
 		return 0;
-	snprintf(f->title, sizeof(f->title), "Where a step's time goes");
+	snprintf(f->title, sizeof(f->title), "Time of a step by kind");
 	for (const struct rep_train_kind *k = rep_train_kinds; k->key; k++) {
 		double v[REP_TRAIN_ROWS];
 		for (size_t i = 0; i < n; i++)
@@ -222,7 +226,7 @@ static int make_memory(struct maker *m, const struct rep_train_row *rows, size_t
 	struct fb_strbuf dat = {0}, gp = {0};
 	struct stack s = {.kinds = 0};
 	struct rep_figure *f = begin(m, "training-memory",
-		"Allocated by rank 0's step, by kind; the table beside says whether it equals the "
+		"Allocated by rank 0's step, by kind; the table below says whether it equals the "
 		"closed form. What is offloaded is not here.");
 	if (!f)
 		return 0;
@@ -249,7 +253,7 @@ static int make_memory(struct maker *m, const struct rep_train_row *rows, size_t
 static int make_mfu(struct maker *m, const struct rep_train_row *rows, size_t n)
 {
 	static const struct legend all[] = {{"of the dense data-sheet peak", "#0072b2"},
-		{"of the step's own products, timed in turn", "#e69f00"}};
+		{"of the own products of the step, timed in turn", "#e69f00"}};
 	struct fb_strbuf dat = {0}, gp = {0};
 	struct legend used[2];
 	size_t kinds = 0;
@@ -281,11 +285,9 @@ static int make_mfu(struct maker *m, const struct rep_train_row *rows, size_t n)
 		fb_strbuf_free(&dat);
 		return 0;
 	}
-	gp_head(&gp, f, bars_height(n) + 20);
+	gp_head(&gp, f, bars_height(n), kinds, 1);
 	row_tics(&gp, rows, n);
-	fb_strbuf_add(&gp,
-		"set xlabel 'MFU, PaLM [%]'\nset xrange [0:*]\nset key outside below center "
-		"horizontal\n");
+	fb_strbuf_add(&gp, "set xlabel 'MFU, PaLM [%]'\nset xrange [0:*]\n");
 	plot_blocks(&gp, f->id, used, kinds);
 	return finish(m, f, &dat, &gp);
 }
@@ -319,10 +321,10 @@ static int make_loss(struct maker *m, const struct rep_train_row *rows, size_t n
 		fb_strbuf_free(&dat);
 		return 0;
 	}
-	gp_head(&gp, f, 380 + 18 * (int)((k + 1) / 2));
+	gp_head(&gp, f, 360, k, 2);
 	fb_strbuf_add(&gp,
 		"set grid ytics lc rgb '#e3e7ea' lt 1\nset xlabel 'Step'\nset ylabel 'Loss'\n"
-		"set key outside below center horizontal\nplot ");
+		"plot ");
 	for (size_t i = 0; i < k; i++) {
 		/* Curves on one another stay visible: each later one is thinner. */
 		fb_strbuf_printf(&gp,
@@ -341,12 +343,11 @@ static const struct {
 	const char *op, *name, *colour;
 } ops[] = {{"embed_fwd", "embedding", "#86b6d9"}, {"fwd", "forward", "#56b4e9"},
 	{"head", "head and loss", "#1b3f66"}, {"recompute", "forward again", "#a6cee3"},
-	{"bwd", "backward", "#0072b2"}, {"embed_bwd", "embedding, backward", "#86b6d9"},
+	{"bwd", "backward", "#0072b2"}, {"embed_bwd", "embedding, back", "#86b6d9"},
 	{"norm", "norm", "#8c564b"}, {"update", "AdamW", "#009e73"},
-	{"all_gather", "all-gather", "#e69f00"},
-	{"param_gather", "all-gather of new parameters", "#f3c969"},
+	{"all_gather", "all-gather", "#e69f00"}, {"param_gather", "new parameters", "#f3c969"},
 	{"reduce_scatter", "reduce-scatter", "#d55e00"}, {"all_reduce", "all-reduce", "#cc79a7"},
-	{"norm_reduce", "norm's all-reduce", "#b8860b"}, {"grads_out", "gradients out", "#7f7f7f"},
+	{"norm_reduce", "reduced norm", "#b8860b"}, {"grads_out", "gradients out", "#7f7f7f"},
 	{"state_in", "state in", "#999933"}, {"state_out", "state out", "#c8c864"},
 	{"params_in", "parameters in", "#4c4c4c"}};
 #define OPS (sizeof(ops) / sizeof(ops[0]))
@@ -409,11 +410,11 @@ static int make_timeline(struct maker *m, const struct rep_train_row *row, size_
 		fb_strbuf_free(&dat);
 		return 0;
 	}
-	gp_head(&gp, f, 330 + 18 * (int)((kinds + 3) / 4));
+	gp_head(&gp, f, 280, kinds, 3);
 	fb_strbuf_add(&gp,
 		"set ytics ('compute' 0, 'gather' 1, 'reduce' 2, 'replicate' 3, 'storage' 4) "
 		"scale 0\nset yrange [4.6:-0.6]\nset xlabel 'Time in the step [ms]'\n"
-		"set xrange [0:*]\nset key outside below center horizontal\n");
+		"set xrange [0:*]\n");
 	plot_blocks(&gp, f->id, used, kinds);
 	return finish(m, f, &dat, &gp);
 }

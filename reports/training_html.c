@@ -4,6 +4,7 @@
  * what was counted beside its closed form, then the pictures.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,29 +43,35 @@ static void moves(struct fb_strbuf *b, const json_t *v)
 	const json_t *m;
 	size_t i;
 	char text[40];
+	fb_strbuf_add(b, "<td class=\"long\">");
 	json_array_foreach (get(v, "moves"), i, m) {
-		fb_strbuf_add(b, i == 0 ? "<div class=\"quiet\">What would move it: " : "; ");
-		rep_text(b, "%s: %s %s", fb_json_str(m, "what", "?"),
-			rep_num(fb_json_num(m, "number", NAN), text, sizeof(text)),
-			fb_json_str(m, "unit", ""));
+		double n = fb_json_num(m, "number", NAN);
+		fb_strbuf_add(b, i ? "<br/>" : "");
+		if (n > 100)
+			rep_num(n, text, sizeof(text));
+		else
+			snprintf(text, sizeof(text), "%.2f", n);
+		rep_text(b, "%s: ", fb_json_str(m, "what", "?"));
+		rep_tag(b, "strong", NULL, "%s", text);
+		rep_text(b, " %s", fb_json_str(m, "unit", ""));
 	}
-	if (i > 0)
-		fb_strbuf_add(b, ".</div>");
+	fb_strbuf_add(b, i ? "</td>" : "nothing that was found</td>");
 }
 
 static void verdicts(struct fb_strbuf *b, const struct rep_train_row *rows, size_t n)
 {
-	fb_strbuf_add(b, "<ul class=\"method\">\n");
+	static const char *const names[] = {"run", "bound by", "why", "what would move it", NULL};
+	head(b, names);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *v = get(rows[i].r, "verdict");
-		fb_strbuf_add(b, "<li>");
-		rep_tag(b, "strong", NULL, "%s", rows[i].label);
-		rep_text(b, ": bound by %s. %s.", fb_json_str(v, "bound_by", "?"),
-			fb_json_str(v, "why", "?"));
+		fb_strbuf_add(b, "<tr>");
+		rep_tag(b, "td", NULL, "%s", rows[i].label);
+		rep_tag(b, "td", NULL, "%s", fb_json_str(v, "bound_by", "?"));
+		rep_tag(b, "td", "long", "%s", fb_json_str(v, "why", "?"));
 		moves(b, v);
-		fb_strbuf_add(b, "</li>\n");
+		fb_strbuf_add(b, "</tr>\n");
 	}
-	fb_strbuf_add(b, "</ul>\n");
+	foot(b);
 }
 
 /* ---- MFU ------------------------------------------------------------------------------------- */
