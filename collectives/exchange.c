@@ -570,7 +570,7 @@ int exchange_all_reduce(
 		rc = grow(&x->pad, &x->pad_bytes, pad, e);
 	if (rc != 0)
 		return rc;
-	if (pad > 0) {
+	if (x->pad && pad > 0) {
 		memset(x->pad, 0, pad);
 		memcpy(x->pad, x->base + (size_t)x->whole * x->block, x->tail);
 	}
