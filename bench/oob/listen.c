@@ -119,6 +119,8 @@ void fb_oob_listener_close(struct fb_oob_listener *l)
 		((struct oob_tcp *)l->session->priv)->listener = NULL;
 	while (l->guests > 0)
 		guest_drop(l, l->guests - 1);
+	if (l->kept)
+		oob_conn_close(&l->next.c);
 	close(l->fd);
 	free(l);
 }
@@ -283,11 +285,18 @@ int oob_greet(struct fb_oob_listener *l, int ms, struct oob_guest *guest, struct
 	return hear_all(l, guest, h);
 }
 
-void oob_turn_away(struct fb_oob_listener *l, const char *busy_with)
+void oob_turn_away(struct fb_oob_listener *l, const char *busy_with, bool (*busy)(struct fb_oob *o),
+	struct fb_oob *o)
 {
 	struct oob_guest g;
 	struct oob_hello h;
-	while (oob_greet(l, 0, &g, &h) == 1) {
+	while (!l->kept && oob_greet(l, 0, &g, &h) == 1) {
+		if (!busy(o)) {
+			l->kept = true;
+			l->next = g;
+			l->next_hello = h;
+			return;
+		}
 		fb_info("refused %s (%s): busy with %s", h.host, g.from, busy_with);
 		oob_refuse(&g.c, FB_EXIT_UNMEASURED, EBUSY, "it is busy with %s", busy_with);
 	}
@@ -323,10 +332,12 @@ int fb_oob_accept(struct fb_oob_listener *l, uint64_t deadline, struct fb_oob **
 {
 	*o = NULL;
 	for (;;) {
-		struct oob_guest g;
-		struct oob_hello h;
+		struct oob_guest g = l->next;
+		struct oob_hello h = l->next_hello;
 		const int left = fb_deadline_poll_ms(deadline);
-		if (oob_greet(l, left < OOB_SLICE_MS ? left : OOB_SLICE_MS, &g, &h) == 1) {
+		const bool kept = l->kept;
+		l->kept = false;
+		if (kept || oob_greet(l, left < OOB_SLICE_MS ? left : OOB_SLICE_MS, &g, &h) == 1) {
 			if (h.role == OOB_CLIENT)
 				return welcome_client(l, &g, &h, o, e);
 			fb_warn("refused rank %d on %s (%s): this is a server, no rendezvous",

@@ -23,6 +23,9 @@ struct fb_oob_listener {
 	struct oob_guest guest[OOB_GUESTS];
 	int guests;
 	struct fb_oob *session; /* a server's running session: it turns others away */
+	bool kept; /**< a guest came while the session was ending: the next to be let in */
+	struct oob_guest next;
+	struct oob_hello next_hello;
 };
 
 /** Wait at most `ms`, read what guests say. @return 1: *guest, now the caller's, said the good

@@ -176,8 +176,10 @@ void oob_tcp_die(struct fb_oob *o, const struct fb_err *why, int except);
 /* ---- meet.c: listening, greeting, dialling -----------------------------------------------------
  */
 
-/** Refuse whoever is waiting at a listener's door. */
-void oob_turn_away(struct fb_oob_listener *l, const char *busy_with);
+/** Refuse whoever is waiting at a listener's door, as long as busy(o): once that is over, the guest
+ * who has just been heard is kept for the next fb_oob_accept(). */
+void oob_turn_away(struct fb_oob_listener *l, const char *busy_with, bool (*busy)(struct fb_oob *o),
+	struct fb_oob *o);
 void oob_listener_detach(struct fb_oob_listener *l);
 /** The N-rank rendezvous. `l`: rank 0's listener (else NULL: made from cfg). */
 int oob_tcp_meet(const struct fb_oob_cfg *cfg, struct fb_oob_listener *l, struct fb_oob *o,

@@ -177,15 +177,21 @@ static void look_for_silence(struct fb_oob *o)
 	}
 }
 
-/* A server's client may leave, and the next one come, within this one look: whoever has said
- * good-bye keeps nobody out. The next then waits at the door until the session is over. */
-static void turn_others_away(struct fb_oob *o)
+/* A server's client may leave, and the next one come, within one look: whoever has said good-bye
+ * keeps nobody out. The next then waits until the session is over. */
+static bool still_busy(struct fb_oob *o)
 {
 	struct oob_tcp *t = tcp_of(o);
-	char who[128];
 	read_peer(o, 0);
-	if (t->dead.code == 0 && !t->conn[0].bye && !t->conn[0].eof)
-		oob_turn_away(t->listener, fb_oob_peer(o, 0, who, sizeof(who)));
+	return t->dead.code == 0 && !t->conn[0].bye && !t->conn[0].eof;
+}
+
+static void turn_others_away(struct fb_oob *o)
+{
+	char who[128];
+	if (still_busy(o))
+		oob_turn_away(
+			tcp_of(o)->listener, fb_oob_peer(o, 0, who, sizeof(who)), still_busy, o);
 }
 
 /* Wait at most ms for news from anyone, or until `out` can be written. */
