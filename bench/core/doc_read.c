@@ -43,6 +43,8 @@ static const char *const valid_words[] = {"valid", "suspect", "invalid", NULL};
 static const char *const state_words[] = {"pass", "warn", "fail", "info", "skip", "error", NULL};
 static const char *const host_state_words[] = {
 	"measured", "failed", "unreachable", "not run", NULL};
+static const char *const family_words[] = {"llama", "gpt2", NULL};
+static const char *const headline_words[] = {"palm", NULL};
 static const char *const pairs_verdict_words[] = {
 	"fine", "unjudged", "incomplete", "rejected", NULL};
 static const char *const claim_words[] = {"possible", "impossible", "depends", "unsourced", NULL};
@@ -162,6 +164,100 @@ static const struct shape rate_keys[] = {
 	{.key = "share", .types = T_NUM | T_NULL},
 	{.key = NULL},
 };
+/* ---- of a training step ---- */
+static const struct shape by_convention_keys[] = {
+	{.key = "6n", .types = T_NUM | T_NULL},
+	{.key = "palm", .types = T_NUM | T_NULL},
+	{.key = "causal", .types = T_NUM | T_NULL},
+	{.key = "flops", .types = T_NUM | T_NULL, .optional = true},
+	{.key = NULL},
+};
+static const struct shape model_keys[] = {
+	{.key = "name", .types = T_STR, .words = not_empty},
+	{.key = "family", .types = T_STR, .words = family_words},
+	{.key = "params", .types = T_INT, .natural = true},
+	{.key = "matmul_params", .types = T_INT, .natural = true},
+	{.key = "flops_per_token", .types = T_OBJ, .keys = by_convention_keys},
+	{.key = NULL},
+};
+static const struct shape peak_keys[] = {
+	{.key = "flops", .types = T_NUM | T_NULL},
+	{.key = "source", .types = T_STR, .optional = true},
+	{.key = NULL},
+};
+static const struct shape mfu_keys[] = {
+	{.key = "headline", .types = T_STR, .words = headline_words},
+	{.key = "value", .types = T_NUM | T_NULL},
+	{.key = "peak", .types = T_OBJ, .keys = peak_keys},
+	{.key = "data_sheet", .types = T_OBJ, .keys = by_convention_keys},
+	{.key = "measured", .types = T_OBJ, .keys = by_convention_keys},
+	{.key = NULL},
+};
+static const struct shape hfu_keys[] = {
+	{.key = "data_sheet", .types = T_NUM | T_NULL},
+	{.key = "measured", .types = T_NUM | T_NULL},
+	{.key = "flops_per_s", .types = T_NUM | T_NULL},
+	{.key = NULL},
+};
+static const struct shape split_item_keys[] = {
+	{.key = "mean", .types = T_NUM | T_NULL},
+	{.key = "rank", .types = T_INT, .natural = true},
+	{.key = "median", .types = T_NUM | T_NULL},
+	{.key = "lo", .types = T_NUM, .optional = true},
+	{.key = "hi", .types = T_NUM, .optional = true},
+	{.key = NULL},
+};
+static const struct shape split_keys[] = {
+	{.key = "step", .types = T_OBJ, .keys = split_item_keys},
+	{.key = "compute", .types = T_OBJ, .keys = split_item_keys},
+	{.key = "exposed", .types = T_OBJ},
+	{.key = "optimizer", .types = T_OBJ, .keys = split_item_keys},
+	{.key = "storage", .types = T_OBJ, .keys = split_item_keys},
+	{.key = "idle", .types = T_OBJ, .keys = split_item_keys},
+	{.key = "per_rank", .types = T_ARR, .items = T_OBJ, .item_keys = rank_keys},
+	{.key = NULL},
+};
+static const struct shape move_keys[] = {
+	{.key = "what", .types = T_STR, .words = not_empty},
+	{.key = "number", .types = T_NUM},
+	{.key = "unit", .types = T_STR, .words = not_empty},
+	{.key = NULL},
+};
+static const struct shape verdict_keys[] = {
+	{.key = "bound_by", .types = T_STR, .words = not_empty},
+	{.key = "share", .types = T_NUM | T_NULL, .optional = true},
+	{.key = "why", .types = T_STR, .words = not_empty},
+	{.key = "moves", .types = T_ARR, .items = T_OBJ, .item_keys = move_keys},
+	{.key = NULL},
+};
+static const struct shape tiers_keys[] = {
+	{.key = "node", .types = T_NUM},
+	{.key = "rack", .types = T_NUM},
+	{.key = "far", .types = T_NUM},
+	{.key = NULL},
+};
+static const struct shape bytes_keys[] = {
+	{.key = "kinds", .types = T_OBJ},
+	{.key = "equal_on_all_ranks", .types = T_BOOL},
+	{.key = "tiers", .types = T_OBJ, .keys = tiers_keys},
+	{.key = NULL},
+};
+static const struct shape memory_keys[] = {
+	{.key = "kinds", .types = T_OBJ},
+	{.key = "equal_on_all_ranks", .types = T_BOOL},
+	{.key = NULL},
+};
+static const struct shape product_keys[] = {
+	{.key = "m", .types = T_INT, .natural = true},
+	{.key = "n", .types = T_INT, .natural = true},
+	{.key = "k", .types = T_INT, .natural = true},
+	{.key = "trans_a", .types = T_BOOL},
+	{.key = "trans_b", .types = T_BOOL},
+	{.key = "calls", .types = T_INT, .natural = true},
+	{.key = "flops", .types = T_NUM},
+	{.key = NULL},
+};
+
 static const struct shape result_keys[] = {
 	{.key = "case", .types = T_STR, .words = not_empty},
 	{.key = "job", .types = T_STR | T_NULL},
@@ -197,6 +293,22 @@ static const struct shape result_keys[] = {
 	{.key = "validity", .types = T_OBJ, .keys = validity_keys},
 	{.key = "facts", .types = T_OBJ, .optional = true},
 	{.key = "definition", .types = T_STR, .optional = true},
+	{.key = "model", .types = T_OBJ, .optional = true, .keys = model_keys},
+	{.key = "loss", .types = T_ARR, .optional = true, .items = T_NUM | T_NULL},
+	{.key = "grad_norm", .types = T_ARR, .optional = true, .items = T_NUM | T_NULL},
+	{.key = "mfu", .types = T_OBJ, .optional = true, .keys = mfu_keys},
+	{.key = "hfu", .types = T_OBJ, .optional = true, .keys = hfu_keys},
+	{.key = "split", .types = T_OBJ, .optional = true, .keys = split_keys},
+	{.key = "verdict", .types = T_OBJ, .optional = true, .keys = verdict_keys},
+	{.key = "bytes", .types = T_OBJ, .optional = true, .keys = bytes_keys},
+	{.key = "memory", .types = T_OBJ, .optional = true, .keys = memory_keys},
+	{.key = "flops", .types = T_OBJ, .optional = true},
+	{.key = "products",
+		.types = T_ARR,
+		.optional = true,
+		.items = T_OBJ,
+		.item_keys = product_keys},
+	{.key = "tasks", .types = T_ARR, .optional = true, .items = T_ARR},
 	{.key = NULL},
 };
 static const struct shape expected_keys[] = {
