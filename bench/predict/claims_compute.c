@@ -19,10 +19,9 @@ static const char *dtype_name(const struct claim *c)
 {
 	if (c->work == DTYPE_F8)
 		return c->gpu->dense8 > 0 ? "fp8" : "16-bit (it has no fp8)";
-	return c->work == DTYPE_F32 || c->work == DTYPE_TF32 ? "tf32"
-	       : c->work == DTYPE_F16                        ? "fp16"
-	       : c->work == DTYPE_BF16                       ? "bf16"
-							     : "16-bit";
+	if (c->work == DTYPE_F32 || c->work == DTYPE_TF32)
+		return c->gpu->dense32 > 0 ? "fp32" : "tf32";
+	return c->work == DTYPE_F16 ? "fp16" : c->work == DTYPE_BF16 ? "bf16" : "16-bit";
 }
 
 /* FLOPs of a trained token. */

@@ -314,7 +314,8 @@ void claim_rule_state_reduction(const struct claims *all, struct claim *c)
 		return;
 	case SCHEME_ZERO2:
 		judge_reduction(c, kinds_of(c).weight == 4 ? 4 : 8,
-			reduction(c, SCHEME_ZERO2, ranks), "2 + 14/G");
+			reduction(c, SCHEME_ZERO2, ranks),
+			kinds_of(c).weight == 4 ? "4 + 12/G" : "2 + 14/G");
 		return;
 	case SCHEME_ZERO3:
 	case SCHEME_HYBRID:
@@ -344,7 +345,7 @@ void claim_rule_state_memory(const struct claims *all, struct claim *c)
 {
 	(void)all;
 	struct claim_states s = claim_states(c);
-	if (fits_lack(c, &s, 1))
+	if (fits_lack(c, &s, c->value))
 		return;
 	double least = s.least * c->params / 1e9, most = s.most * c->params / 1e9;
 	claim_say(c, "%s bytes per parameter on each GPU are %s GB.", NUM(s.least), GB(least));

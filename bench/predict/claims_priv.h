@@ -56,6 +56,7 @@ struct claim_gpu {
 	const char *peak;   /* its row in bench/train/peaks.h; NULL: none */
 	double dense16;     /* bf16 and fp16; 0: of peaks.h */
 	double dense8;      /* fp8; 0: it has none */
+	double dense32;     /* fp32 where it has no tf32; 0: it has */
 	double mem_gb[2];   /* the sizes it is sold with; the second may be 0 */
 	double nvlink_gbps; /* GB/s, all links, both directions together; 0: none */
 	const char *link;   /* what that link is */

@@ -122,43 +122,47 @@ static bool number(const char *s, double *v)
 
 static const struct {
 	enum claim_col col;
-	size_t offset;
-	double min, max;
 	bool whole;
+	double min, max;
 	const char *what;
 } numbers[] = {
-	{COL_N_GPUS, offsetof(struct claim, n_gpus), 1, 1e7, true, "a number of GPUs"},
-	{COL_GPUS_PER_NODE, offsetof(struct claim, gpus_per_node), 1, 1024, true,
-		"a number of GPUs in a node"},
-	{COL_MEM_GB, offsetof(struct claim, mem_gb), 1, 4096, false, "a GPU's memory in GB"},
-	{COL_SEQ_LEN, offsetof(struct claim, seq), 1, 1e8, true, "a sequence length in tokens"},
-	{COL_TOKENS_PER_GPU, offsetof(struct claim, tokens), 1, 1e9, true,
-		"a number of tokens per GPU and micro-batch"},
-	{COL_TP, offsetof(struct claim, tp), 1, 1024, true, "a degree of tensor parallelism"},
-	{COL_PP, offsetof(struct claim, pp), 1, 4096, true, "a degree of pipeline parallelism"},
-	{COL_DP, offsetof(struct claim, dp), 1, 1e7, true, "a number of data-parallel ranks"},
-	{COL_NIC, offsetof(struct claim, nic_gbps), 0.1, 1e5, false,
-		"a NIC's rate in Gb/s per GPU"},
+	{COL_N_GPUS, true, 1, 1e7, "a number of GPUs"},
+	{COL_GPUS_PER_NODE, true, 1, 1024, "a number of GPUs in a node"},
+	{COL_MEM_GB, false, 1, 4096, "a GPU's memory in GB"},
+	{COL_SEQ_LEN, true, 1, 1e8, "a sequence length in tokens"},
+	{COL_TOKENS_PER_GPU, true, 1, 1e9, "a number of tokens per GPU and micro-batch"},
+	{COL_TP, true, 1, 1024, "a degree of tensor parallelism"},
+	{COL_PP, true, 1, 4096, "a degree of pipeline parallelism"},
+	{COL_DP, true, 1, 1e7, "a number of data-parallel ranks"},
+	{COL_NIC, false, 0.1, 1e5, "a NIC's rate in Gb/s per GPU"},
 };
+#define NNUMBERS (sizeof(numbers) / sizeof(numbers[0]))
+
+static int read_number(const struct row *r, size_t i, double *out)
+{
+	const char *s = r->c->text[numbers[i].col];
+	*out = NAN;
+	if (!*s)
+		return 0;
+	if (number(s, out) && *out >= numbers[i].min && *out <= numbers[i].max &&
+		(!numbers[i].whole || *out == floor(*out)))
+		return 0;
+	bad(r, numbers[i].col, "is not %s", numbers[i].what);
+	fb_hint(r->e,
+		"give a %snumber from %g to %g, without unit or separators, or leave it empty",
+		numbers[i].whole ? "whole " : "", numbers[i].min, numbers[i].max);
+	return -EINVAL;
+}
 
 static int read_numbers(const struct row *r)
 {
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const char *s = r->c->text[numbers[i].col];
-		double v, *out = (double *)((char *)r->c + numbers[i].offset);
-		*out = NAN;
-		if (!*s)
-			continue;
-		if (!number(s, &v) || v < numbers[i].min || v > numbers[i].max ||
-			(numbers[i].whole && v != floor(v))) {
-			bad(r, numbers[i].col, "is not %s", numbers[i].what);
-			fb_hint(r->e,
-				"give a %snumber from %g to %g, without unit or separators, or "
-				"leave it empty",
-				numbers[i].whole ? "whole " : "", numbers[i].min, numbers[i].max);
-			return -EINVAL;
-		}
-		*out = v;
+	struct claim *c = r->c;
+	double *const out[NNUMBERS] = {&c->n_gpus, &c->gpus_per_node, &c->mem_gb, &c->seq,
+		&c->tokens, &c->tp, &c->pp, &c->dp, &c->nic_gbps};
+	for (size_t i = 0; i < NNUMBERS; i++) {
+		int rc = read_number(r, i, out[i]);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }
@@ -392,7 +396,9 @@ static int read_quantity(const struct row *r)
 		return -EINVAL;
 	}
 	c->q = quantity_named(name, &rest);
-	if (!c->q && strcmp(kind, "rate") == 0)
+	size_t n = strlen(name);
+	if (!c->q && (strcmp(kind, "rate") == 0 ||
+			     (!*kind && n > 5 && strcmp(name + n - 5, "_rate") == 0)))
 		c->q = quantity_named("rate", &rest); /* how often something happens */
 	if (!c->q) {
 		bad(r, COL_QUANTITY, "is not a quantity this program judges");

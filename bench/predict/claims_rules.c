@@ -20,7 +20,7 @@ static const struct claim_unit flops_units[] = {
 	{"TFLOP/s", 1}, {"TFLOPS", 1}, {"GFLOP/s", 1e-3}, {"PFLOP/s", 1e3}, {NULL, 0}};
 static const struct claim_unit percent_units[] = {
 	{"%", 1}, {"percent", 1}, {"fraction", 100}, {NULL, 0}};
-static const struct claim_unit points_units[] = {{"points", 1}, {"pp", 1}, {NULL, 0}};
+static const struct claim_unit points_units[] = {{"points", 1}, {"pp", 1}, {"%", 1}, {NULL, 0}};
 static const struct claim_unit bool_units[] = {{"bool", 1}, {"yes/no", 1}, {NULL, 0}};
 static const struct claim_unit times_units[] = {{"x", 1}, {"times", 1}, {NULL, 0}};
 static const struct claim_unit memory_units[] = {
@@ -195,7 +195,7 @@ static void judge_row(const struct claims *all, struct claim *c)
 
 static int read_all(struct claims *all, struct csv *csv, struct csv_record *rec, struct fb_err *e)
 {
-	struct claim_header h;
+	struct claim_header h = {.n = 0};
 	int rc = csv_next(csv, rec, e);
 	if (rc == 0) {
 		fb_fail_usage(e, "%s: it is empty: not even a header", csv->name);
@@ -215,7 +215,12 @@ int claims_judge(
 	struct csv csv = {.name = name, .text = text, .len = len, .line = 1};
 	struct csv_record *rec = malloc(sizeof(*rec));
 	struct claims *all = calloc(1, sizeof(*all));
-	int rc = rec && all ? read_all(all, &csv, rec, e) : no_memory(name, e);
+	if (!rec || !all) {
+		free(rec);
+		free(all);
+		return no_memory(name, e);
+	}
+	int rc = read_all(all, &csv, rec, e);
 	for (size_t i = 0; rc == 0 && i < all->n; i++) {
 		judge_row(all, &all->row[i]);
 		if (all->row[i].why.failed)

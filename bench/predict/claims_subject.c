@@ -18,22 +18,23 @@
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
+/* name, row in peaks.h, dense at 16 bits, 8, 32; memory; link */
 static const struct claim_gpu gpus[] = {
-	{"V100", NULL, 125e12, 0, {16, 32}, 300, "NVLink 2, 6 links"},
-	{"A100-SXM", "A100", 0, 0, {40, 80}, 600, "NVLink 3, 12 links"},
-	{"A100-PCIe", "A100", 0, 0, {40, 80}, 600, "NVLink 3 bridges"},
-	{"A800", "A100", 0, 0, {40, 80}, 400, "NVLink 3, 8 links"},
-	{"H100-SXM", "H100", 0, 1978.9e12, {80, 0}, 900, "NVLink 4, 18 links"},
-	{"H100-PCIe", "H100 PCIe", 0, 1513e12, {80, 0}, 600, "NVLink 4 bridges"},
-	{"H100-NVL", "H100 NVL", 0, 1671e12, {94, 0}, 600, "NVLink 4 bridges"},
-	{"H800", "H100", 0, 1978.9e12, {80, 0}, 400, "NVLink 4, 8 links"},
-	{"H200-SXM", "H200", 0, 1978.9e12, {141, 0}, 900, "NVLink 4, 18 links"},
-	{"H200-NVL", "H200 NVL", 0, 1671e12, {141, 0}, 900, "NVLink 4 bridges"},
-	{"B200", "B200", 0, 4500e12, {180, 192}, 1800, "NVLink 5, 18 links"},
-	{"GB200", NULL, 2500e12, 5000e12, {186, 192}, 1800, "NVLink 5, 18 links"},
-	{"B300", NULL, 2250e12, 4500e12, {270, 288}, 1800, "NVLink 5, 18 links"},
-	{"GB300", NULL, 2500e12, 5000e12, {279, 288}, 1800, "NVLink 5, 18 links"},
-	{"MI300X", NULL, 1307.4e12, 2614.9e12, {192, 0}, 896, "7 Infinity Fabric links"},
+	{"V100", NULL, 125e12, 0, 15.7e12, {16, 32}, 300, "NVLink 2, 6 links"},
+	{"A100-SXM", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3, 12 links"},
+	{"A100-PCIe", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3 bridges"},
+	{"A800", "A100", 0, 0, 0, {40, 80}, 400, "NVLink 3, 8 links"},
+	{"H100-SXM", "H100", 0, 1978.9e12, 0, {80, 0}, 900, "NVLink 4, 18 links"},
+	{"H100-PCIe", "H100 PCIe", 0, 1513e12, 0, {80, 0}, 600, "NVLink 4 bridges"},
+	{"H100-NVL", "H100 NVL", 0, 1671e12, 0, {94, 0}, 600, "NVLink 4 bridges"},
+	{"H800", "H100", 0, 1978.9e12, 0, {80, 0}, 400, "NVLink 4, 8 links"},
+	{"H200-SXM", "H200", 0, 1978.9e12, 0, {141, 0}, 900, "NVLink 4, 18 links"},
+	{"H200-NVL", "H200 NVL", 0, 1671e12, 0, {141, 0}, 900, "NVLink 4 bridges"},
+	{"B200", "B200", 0, 4500e12, 0, {180, 192}, 1800, "NVLink 5, 18 links"},
+	{"GB200", NULL, 2500e12, 5000e12, 0, {186, 192}, 1800, "NVLink 5, 18 links"},
+	{"B300", NULL, 2250e12, 4500e12, 0, {270, 288}, 1800, "NVLink 5, 18 links"},
+	{"GB300", NULL, 2500e12, 5000e12, 0, {279, 288}, 1800, "NVLink 5, 18 links"},
+	{"MI300X", NULL, 1307.4e12, 2614.9e12, 0, {192, 0}, 896, "7 Infinity Fabric links"},
 };
 #define NGPUS (sizeof(gpus) / sizeof(gpus[0]))
 
@@ -129,7 +130,7 @@ double claim_peak(const struct claim_gpu *g, enum claim_dtype d)
 		return g->dense8;
 	/* fp32 tensors are multiplied as tf32 at best, at half the rate of 16 bits */
 	if (d == DTYPE_F32 || d == DTYPE_TF32)
-		return p && p->tf32 > 0 ? p->tf32 : dense16 / 2;
+		return g->dense32 > 0 ? g->dense32 : p && p->tf32 > 0 ? p->tf32 : dense16 / 2;
 	return dense16;
 }
 
