@@ -43,7 +43,7 @@ struct fb_check_def {
 /** What a check found about one subject. Texts are cut, never overrun. */
 struct fb_finding {
 	enum fb_check_state state;
-	char subject[96];   /**< "mlx5_0/1 (eth2)", a host, a switch port */
+	char subject[160];  /**< "mlx5_0/1 (eth2)", a host, a switch port */
 	char observed[256]; /**< with its unit */
 	char expected[192];
 	char expected_source[160]; /**< "profile site.ini", "IEEE 802.1Q", "the other nodes" */
