@@ -302,9 +302,12 @@ int engine_alloc(struct engine *g, struct fb_err *e)
 	return rc;
 }
 
+/* A transport that was cut off in mid-message cannot take it back: what it may still read stays
+ * until the process ends. */
 static void give(struct engine *g, void *p)
 {
-	if (p)
+	bool held = g->p2p_ops->holds && g->p2p_ops->holds(g->p2p);
+	if (p && !held)
 		g->c.dev_ops->free(g->dev, p);
 }
 
