@@ -25,7 +25,8 @@ enum { TILE = CPU_TILE, WIDE = 256 };
 
 void cpu_attn_flops(const struct tr_attn *a, double *fwd, double *bwd)
 {
-	double n = (double)(a->seq / TILE), r = (double)(a->seq % TILE);
+	int64_t whole = a->seq / TILE;
+	double n = (double)whole, r = (double)(a->seq % TILE);
 	double pairs = TILE * TILE * n * (n + 1) / 2 + r * (double)a->seq;
 	double one = pairs * 2 * (double)(a->head_dim * a->heads * a->seqs);
 	*fwd = 2 * one;

@@ -243,13 +243,15 @@ static void CPU_K(xent)(
 		CPU_G most = CPU_K(row_max)(x, cols);
 		double sum = 0;
 		/* In parts, so that a float lane never adds thousands of terms. */
-		for (int64_t at = 0; at < cols; at += 4096) {
+		int64_t at = 0;
+		do {
 			const CPU_W *part = x + at;
 			int64_t n = cols - at < 4096 ? cols - at : 4096;
 			CPU_G s;
 			CPU_SUM(s, n, CPU_E(exp)(CPU_LOAD(part[i]) - most));
 			sum += (double)s;
-		}
+			at += n;
+		} while (at < cols);
 		*loss += log(sum) + (double)most - (double)CPU_LOAD(x[target[r]]);
 		CPU_G rate = (CPU_G)(scale / sum);
 		CPU_G hit = CPU_E(exp)(CPU_LOAD(x[target[r]]) - most) * rate - (CPU_G)scale;

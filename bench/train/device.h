@@ -53,7 +53,8 @@ struct tr_dev_cfg {
 	 * rank computes. May be NULL. */
 	void (*poll)(void *arg);
 	void *poll_arg;
-	/** --inject gemm: each product lasts that share longer, or so many ns longer; busy. */
+	/** --inject gemm: each product lasts that share longer; each of gemm(), not attention's
+	 * own, so many ns longer; busy, and counted as the products' time. */
 	double gemm_slow; /**< 0: not */
 	uint64_t gemm_delay_ns;
 };
