@@ -14,5 +14,5 @@ SRC += verbs/params_wire.c verbs/data.c
 TESTS += verbs/wc_test.c verbs/meter_test.c verbs/defects_test.c
 SRC += verbs/pairs_cmd.c verbs/pairs_doc.c verbs/pairs_fleet.c verbs/pairs_opts.c verbs/pairs_pair.c verbs/pairs_ranks.c \
 	verbs/pairs_run.c verbs/pairs_sim.c verbs/pairs_table.c
-SRC += verbs/lossless/dcb.c verbs/lossless/ethtool.c
-SRC += verbs/lossless/checks.c verbs/lossless/roce_link.c verbs/lossless/roce_qos.c verbs/lossless/roce_live.c
+SRC += verbs/lossless/dcb.c verbs/lossless/ethtool.c verbs/lossless/facts.c verbs/lossless/facts_port.c verbs/lossless/facts_qos.c verbs/lossless/facts_node.c
+SRC += verbs/lossless/checks.c verbs/lossless/roce_link.c verbs/lossless/roce_qos.c verbs/lossless/roce_live.c verbs/lossless/ib.c

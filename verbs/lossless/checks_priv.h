@@ -86,5 +86,18 @@ void roce_r39(const struct check_input *in, struct fb_finding *f);
 void roce_r40(const struct check_input *in, struct fb_finding *f);
 void roce_r41(const struct check_input *in, struct fb_finding *f);
 void roce_r42(const struct check_input *in, struct fb_finding *f);
+void ib_i01(const struct check_input *in, struct fb_finding *f);
+void ib_i02(const struct check_input *in, struct fb_finding *f);
+void ib_i03(const struct check_input *in, struct fb_finding *f);
+void ib_i04(const struct check_input *in, struct fb_finding *f);
+void ib_i05(const struct check_input *in, struct fb_finding *f);
+void ib_i06(const struct check_input *in, struct fb_finding *f);
+void ib_i07(const struct check_input *in, struct fb_finding *f);
+void ib_i08(const struct check_input *in, struct fb_finding *f);
+void ib_i09(const struct check_input *in, struct fb_finding *f);
+void ib_i10(const struct check_input *in, struct fb_finding *f);
+void ib_i11(const struct check_input *in, struct fb_finding *f);
+void ib_i12(const struct check_input *in, struct fb_finding *f);
+void ib_i13(const struct check_input *in, struct fb_finding *f);
 
 #endif
