@@ -26,6 +26,8 @@ bool check_pfc(const struct check_input *in, struct fb_finding *f, unsigned *bit
 /** "3", "3 and 4", "none" @return buf */
 const char *check_bits_text(unsigned bits, char *buf, size_t len);
 
+/** "dscp" or "pcp"; NULL: not known, and f is a skip. *how says by which table. */
+const char *check_trust(const struct check_input *in, struct fb_finding *f, char *how, size_t len);
 /** Sets f's `read`. A fact that is not known also makes f a skip (absent, hidden) or an error
  * (broken). @return known */
 bool check_need(const struct fact *fact, struct fb_finding *f);

@@ -26,8 +26,7 @@ static int dscp_entries(const struct dcb_facts *d)
 
 /* "dscp" or "pcp"; NULL: not known, and f is a skip. mlx5 upstream trusts DSCP as soon as there is
  * one DSCP entry in the APP table, and PCP without any. */
-static const char *trust_of(
-	const struct check_input *in, struct fb_finding *f, char *how, size_t len)
+const char *check_trust(const struct check_input *in, struct fb_finding *f, char *how, size_t len)
 {
 	const struct port_facts *p = in->port;
 	if (fact_known(&p->trust.f)) {
@@ -65,7 +64,7 @@ void roce_r12(const struct check_input *in, struct fb_finding *f)
 {
 	struct used_class used[8];
 	char how[64] = "";
-	const char *trust = trust_of(in, f, how, sizeof(how));
+	const char *trust = check_trust(in, f, how, sizeof(how));
 	if (!trust)
 		return;
 	const char *want = in->profile->given ? in->profile->trust : "";
