@@ -111,6 +111,32 @@ static void attention(void **state)
 	everywhere(attention_of);
 }
 
+/* A value that is no number reaches every query that sees it, and no query before. */
+static void nan_of(struct box *b)
+{
+	enum { SEQ = 70, AT = 66 };
+	const struct tr_attn a = {.seqs = 1, .seq = SEQ, .heads = 1, .kv_heads = 1, .head_dim = 2};
+	for (int where = 0; where < 3; where++) {
+		void *x[3], *o = made(b->w, 2 * SEQ, 4, 1, 0), *lse = made(b->g, SEQ, 5, 1, 0);
+		for (int i = 0; i < 3; i++)
+			x[i] = made(b->w, 2 * SEQ, (uint64_t)i + 1, 1, 0);
+		put(x[where], b->w, 2 * AT, NAN);
+		tr_cpu.attn_fwd(&b->q, &a, o, lse, x[0], x[1], x[2]);
+		for (int64_t i = 0; i < SEQ; i++) {
+			bool touched = where == 0 ? i == AT : i >= AT;
+			/* 0 * NaN: within a tile V's NaN also reaches the masked. */
+			if (where == 2 && i / CPU_TILE == AT / CPU_TILE)
+				touched = true;
+			assert_int_equal(isnan(get(o, b->w, 2 * i)) != 0, touched);
+		}
+		free(x[0]), free(x[1]), free(x[2]), free(o), free(lse);
+	}
+}
+static void attention_keeps_nan(void **state)
+{
+	everywhere(nan_of);
+}
+
 /* ---- the same bits --------------------------------------------------------------------------- */
 
 /* Everything a small step does, one kernel after the other; a hash of all that came out. */
@@ -313,6 +339,13 @@ static void products_are_counted(void **state)
 	tr_cpu.shapes(b.d, count_shape, seen);
 	assert_int_equal(seen[0], 100);
 	assert_int_equal(seen[1], 200);
+	/* A kernel that lasts lets messages move as well: 64 MiB take more than 200 us. */
+	void *large = NULL;
+	polls = 0;
+	assert_int_equal(tr_cpu.alloc(b.d, (size_t)64 << 20, &large, &e), 0);
+	tr_cpu.zero(&b.q, large, (size_t)64 << 20);
+	tr_cpu.free(b.d, large);
+	assert_true(polls >= 1);
 	struct gemm_shape none = {.in = GEMM_F64, .out = GEMM_F64};
 	tr_cpu.gemm(&b.q, &none, x, x, x);
 	assert_int_equal(tr_cpu.error(b.d, &e), -EINVAL);
@@ -480,6 +513,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attention),
+		cmocka_unit_test(attention_keeps_nan),
 		cmocka_unit_test(every_isa_gives_the_same_bits),
 		cmocka_unit_test(fixed_point_ends),
 		cmocka_unit_test(instruction_sets_by_name),

@@ -269,9 +269,12 @@ static void CPU_K(xent)(
 /* What a query may not see counts as -inf: key c comes `past` or more places after the first. */
 static void CPU_K(mask)(CPU_G *s, int64_t keys, int64_t past)
 {
-	for (int64_t c = past < 0 ? 0 : past + 1; c < keys; c++)
-		for (int64_t j = 0; j < CPU_TILE && j < c - past; j++)
-			s[c * CPU_TILE + j] = (CPU_G)-INFINITY;
+	for (int64_t c = past < 0 ? 0 : past + 1; c < keys; c++) {
+		int hidden = c - past < CPU_TILE ? (int)(c - past) : CPU_TILE;
+		CPU_MAP
+		for (int j = 0; j < CPU_TILE; j++)
+			s[c * CPU_TILE + j] = j < hidden ? (CPU_G)-INFINITY : s[c * CPU_TILE + j];
+	}
 }
 
 static void CPU_K(attn_turn)(void *to_, const void *from_, int64_t rows, int64_t d)
