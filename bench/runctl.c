@@ -21,6 +21,7 @@
 #include "bench/core/stop.h"
 
 #define BATCH_TARGET_NS 30000000u /* long against the order's round trip, short for a stop */
+#define BATCH_MOST_NS   500000000u
 #define FIRST_BATCH     16u
 #define MAX_GROWTH      64u
 #define MIN_BATCHES     6u /* below, a median of batches has no 95 % interval */
@@ -366,6 +367,8 @@ static int owner_batch(
 struct pace {
 	uint64_t last_iters, last_ns;
 	uint64_t limit; /* of one batch */
+	uint64_t least; /* the point's min_batch, which may take this long: */
+	uint64_t most_ns;
 };
 
 static uint64_t next_batch(const struct pace *p, uint64_t left)
@@ -373,7 +376,9 @@ static uint64_t next_batch(const struct pace *p, uint64_t left)
 	uint64_t n = FIRST_BATCH;
 	if (p->last_iters > 0) {
 		double each = (double)(p->last_ns ? p->last_ns : 1) / (double)p->last_iters;
-		double fit = BATCH_TARGET_NS / each;
+		double fit = BATCH_TARGET_NS / each, longest = (double)p->most_ns / each;
+		double least = (double)p->least < longest ? (double)p->least : longest;
+		fit = fit > least ? fit : least;
 		double most = (double)p->last_iters * MAX_GROWTH;
 		n = (uint64_t)(fit < most ? fit : most);
 	}
@@ -427,9 +432,19 @@ static bool enough(struct fb_run *run, const struct fb_metric *m, int nm, uint64
 	return true;
 }
 
+static uint64_t longest_batch(const struct fb_run *run)
+{
+	const struct fb_runctl_cfg *rc = &run->rc;
+	uint64_t whole = rc->iters         ? UINT64_MAX
+			 : rc->duration_ns ? rc->duration_ns
+					   : rc->max_time_ns;
+	return whole / 8 < BATCH_MOST_NS ? whole / 8 : BATCH_MOST_NS;
+}
+
 static int measure_point(struct fb_run *run, const struct fb_metric *m, int nm, struct fb_err *e)
 {
-	struct pace p = {.limit = run->cap};
+	struct pace p = {
+		.limit = run->cap, .least = run->point->min_batch, .most_ns = longest_batch(run)};
 	if (run->point->max_batch > 0 && run->point->max_batch < p.limit)
 		p.limit = run->point->max_batch;
 	int rc = warm_up(run, &p, e);

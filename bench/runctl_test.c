@@ -37,7 +37,8 @@ struct known_cfg {
 	enum trouble trouble;
 	int rank; /* which has it */
 	double bound;
-	uint64_t max_batch;
+	uint64_t max_batch, min_batch;
+	uint64_t slow_ns; /* an iteration really takes this long */
 	bool noisy;
 	bool arrives;  /* the last rank takes half of what is sent, in twice the time */
 	bool timeless; /* it cannot tell the time */
@@ -49,10 +50,10 @@ struct known {
 	struct fb_run *run;
 	int rank, point;
 	int64_t count;
-	uint64_t longest;
 };
 
 static _Atomic int teardowns;
+static _Atomic uint64_t longest; /* batch */
 static _Atomic uint64_t counted; /* iterations that were no warm-up, at rank 0 */
 
 static bool troubled(const struct known *k, enum trouble t)
@@ -82,6 +83,7 @@ static int known_points(void *st, struct fb_point_list *l, struct fb_err *e)
 			fb_point_add(l, json_pack("{s:i}", "size", 100 * (i + 1)), "known/%d", i);
 		p->size = 100u * (unsigned)(i + 1);
 		p->max_batch = k->cfg->max_batch;
+		p->min_batch = k->cfg->min_batch;
 	}
 	return 0;
 }
@@ -116,8 +118,12 @@ static int known_measure(
 {
 	struct known *k = st;
 	assert_true(iters <= s->cap);
-	if (iters > k->longest)
-		k->longest = iters;
+	if (iters > longest)
+		longest = iters;
+	if (k->cfg->slow_ns > 0) {
+		struct timespec t = {.tv_nsec = (long)(k->cfg->slow_ns * iters)};
+		nanosleep(&t, NULL);
+	}
 	if (p->index == 1 && troubled(k, FAIL_MEASURE))
 		return fb_fail(e, FB_EXIT_UNMEASURED, EIO, "work completion: remote access error");
 	while (p->index == 1 && troubled(k, STALL)) {
@@ -232,6 +238,7 @@ static struct drive *drive_new(enum trouble trouble, int rank)
 	d->doc = fb_doc_new("known", 0, NULL, &out, &e);
 	assert_non_null(d->doc);
 	teardowns = 0;
+	longest = 0;
 	return d;
 }
 
@@ -485,6 +492,29 @@ static void test_duration_and_batch_limit(void **state)
 	drive_free(d);
 }
 
+/* Slow iterations make short batches, but for a queue that has to fill; and that has its limit. */
+static void test_least_batch(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct drive *d = drive_new(NONE, 0);
+		d->rc.iters = 24;
+		d->rc.warmup = 2;
+		d->cfg.slow_ns = 6000000;
+		d->cfg.min_batch = i == 0 ? 0 : 24;
+		if (i == 2) {
+			d->rc.iters = 0;
+			d->rc.duration_ns = 100000000; /* an eighth of it takes two iterations */
+		}
+		assert_int_equal(drive(d, 1), 0);
+		if (i == 1)
+			assert_int_equal(longest, 24);
+		else
+			assert_true(longest <= 5);
+		drive_free(d);
+	}
+}
+
 static void test_bound(void **state)
 {
 	(void)state;
@@ -612,6 +642,7 @@ int main(void)
 		cmocka_unit_test(test_sum_and_owner),
 		cmocka_unit_test(test_adaptive_stop),
 		cmocka_unit_test(test_duration_and_batch_limit),
+		cmocka_unit_test(test_least_batch),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_trouble),
 		cmocka_unit_test(test_wrong_data),

@@ -133,6 +133,10 @@ static json_t *point_params(
 	return j;
 }
 
+/* A batch begins and ends with an empty window: of so many windows the middle ones are what is
+ * asked for. */
+#define FULL_WINDOWS 4u
+
 /* Where nothing is acknowledged nothing tells a sender to wait either. Where the CPU is the NIC,
  * the receiver cannot keep up by design: a batch is no longer than the receives that are posted. */
 static uint64_t batch_limit(const struct verbs_state *s, enum verbs_op op, unsigned rail)
@@ -179,6 +183,9 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 						"no memory for the sweep");
 				pt->size = size;
 				pt->max_batch = batch_limit(s, op, rail);
+				if (p->bench == VERBS_BANDWIDTH)
+					pt->min_batch = FULL_WINDOWS * (uint64_t)p->depth *
+							(uint64_t)p->qps;
 				pt->user = (uint64_t)op | (uint64_t)rail << 8;
 			}
 		}

@@ -75,6 +75,9 @@ struct fb_point {
 	uint64_t size;      /**< bytes moved by one operation; 0 when meaningless */
 	uint64_t user;      /**< the benchmark's own index or number */
 	uint64_t max_batch; /**< most iterations in one batch; 0: any */
+	uint64_t min_batch; /**< fewest, where a batch that is too short measures how a queue fills
+			       and drains: kept to as long as that takes no more than half a second
+			       or an eighth of the point's time; 0: any */
 };
 struct fb_point_list {
 	struct fb_point *v;
