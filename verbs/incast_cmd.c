@@ -186,6 +186,13 @@ const struct fb_opt_spec *verbs_incast_spec(void)
 
 /* ---- options -> parameters ------------------------------------------------------------------- */
 
+static int named_twice(const char *host, struct fb_err *e)
+{
+	fb_fail_usage(e, "the sender %s is named twice", host);
+	fb_hint(e, "name each host once in --senders; with several servers on one host, HOST:PORT");
+	return -EINVAL;
+}
+
 static int check_hosts(const struct incast_options *o, struct fb_err *e)
 {
 	if (o->senders.n == 0) {
@@ -205,8 +212,7 @@ static int check_hosts(const struct incast_options *o, struct fb_err *e)
 				o->victim);
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(o->senders.v[k], o->senders.v[i]))
-				return fb_fail_usage(
-					e, "the sender %s is named twice", o->senders.v[i]);
+				return named_twice(o->senders.v[i], e);
 	}
 	return 0;
 }

@@ -90,9 +90,14 @@ int verbs_load_from_options(struct verbs_load_params *l, const struct verbs_load
 		return fb_fail_usage(e, "a probe under load needs the transport rc, not %s",
 			verbs_transports[p->transport].name);
 	for (int i = 0; i < p->nops; i++)
-		if (p->ops[i] != VERBS_SEND && p->ops[i] != VERBS_WRITE && p->ops[i] != VERBS_READ)
-			return fb_fail_usage(e, "--op %s: a probe is a send, a write or a read",
+		if (p->ops[i] != VERBS_SEND && p->ops[i] != VERBS_WRITE &&
+			p->ops[i] != VERBS_READ) {
+			fb_fail_usage(e, "--op %s: a probe is a send, a write or a read",
 				verbs_ops[p->ops[i]].name);
+			fb_hint(e,
+				"give --op send,write,read; `verbs latency` measures the others");
+			return -EINVAL;
+		}
 	if (p->all_rails)
 		return fb_fail_usage(e, "a probe under load takes one device, not several");
 	if (o->interval_ns && (o->interval_ns < INTERVAL_MIN || o->interval_ns > INTERVAL_MAX))
