@@ -134,6 +134,7 @@ struct node_facts {
 	struct fact_text recorded; /**< when the tree was recorded; ABSENT on the live machine */
 	struct port_facts *port;
 	int ports;
+	json_t *env_source; /**< of each name in env: "environment", "/etc/nccl.conf", ... */
 };
 
 /**
