@@ -9,8 +9,8 @@
 
 #include "bench/core/clock.h"
 
-#define ROUNDS    15
-#define LEAST_NS  1000000u /* of one reading: far above the clock's cost */
+#define ROUNDS    11
+#define LEAST_NS  300000u /* of one reading: far above the clock's cost */
 #define MAX_REPS  10000
 #define MAX_SHAPE 256
 

@@ -247,6 +247,18 @@ struct kind {
 	bool computes;          /* it changes compute itself */
 };
 
+/* Every moment of a step is charged to one item. */
+static void adds_up(const struct run *r)
+{
+	for (int k = 0; k < RANKS; k++) {
+		double sum = 0, step = measure_of(&r->fastest[k], MEASURE_STEP);
+		for (int i = MEASURE_COMPUTE; i < MEASURE_ITEMS; i++)
+			sum += measure_of(&r->fastest[k], (enum measure_item)i);
+		/* compute may be that of another step */
+		assert_true(sum <= 1.001 * step && sum > 0.8 * step);
+	}
+}
+
 static bool holds(const struct kind *k, char *why, size_t len)
 {
 	struct run *base = malloc(sizeof(*base)), *run = malloc(sizeof(*run));
@@ -256,6 +268,8 @@ static bool holds(const struct kind *k, char *why, size_t len)
 	assert_true(base && run);
 	run_open(base, k->strategy, NULL);
 	run_open(run, k->strategy, k->inject);
+	adds_up(base);
+	adds_up(run);
 	foretell(base, &run->j, &t);
 	double step = mean(run, MEASURE_STEP);
 	bool ok = agrees(step, t.step_ns, step, "step", why, len);
