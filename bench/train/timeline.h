@@ -41,12 +41,10 @@ int timeline_picture(
 
 /**
  * Collective: bring every rank's times of a step together; rank 0 writes the trace to `path` and
- * draws its own step beside it (PATH without .json, .gp and .svg), which is left out with a word
- * where gnuplot is missing.
+ * draws its own step beside it (PATH without .json, .gp and .svg), or says why it cannot.
  * @param one_clock  ranks are threads of one host: their times are shown as they lay to each other;
  *                   otherwise each rank's first task is its time 0
- * @return 0; -EPROTO: a rank has another schedule; as timeline_trace(), timeline_picture() and
- * fb_oob_gather()
+ * @return 0; -EPROTO: a rank has another schedule; as timeline_trace() and fb_oob_gather()
  */
 int timeline_save(struct fb_oob *o, const struct step_config *step, const struct schedule *s,
 	const struct task_time *times, bool one_clock, const char *path, uint64_t deadline,
