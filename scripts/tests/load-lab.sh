@@ -6,11 +6,8 @@
 # each way to fail. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
 # The same file is what runs in the guests: --server in guests 0 and 1, --client in guest 2.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
 
 main_port=18515 victim_port=18516 doomed_port=18517
 a_host=10.77.0.1 b_host=10.77.0.2
@@ -37,21 +34,9 @@ server() {
 }
 
 # ---- guest 2 ---------------------------------------------------------------------------------------------------------
-run_case() { # NAME COMMAND...: status, messages and seconds of one case
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
-}
-
 client() {
-	local i host quick=(-e --interval 10ms -w 5 --bg-size 8K --bg-depth 8)
-	for host in $a_host $b_host; do # the other guests may boot later
-		for ((i = 0; i < 100; i++)); do
-			if (exec 3<>"/dev/tcp/$host/$victim_port") 2>/dev/null; then break; fi
-			sleep 0.2
-		done
-	done
+	local host quick=(-e --interval 10ms -w 5 --bg-size 8K --bg-depth 8)
+	for host in $a_host $b_host; do lab_wait_for $host $victim_port; done
 	run_case load "$fb" verbs load "${quick[@]}" -D 4s -o "$LAB_OUT/load.json" $a_host
 	run_case paced "$fb" verbs load "${quick[@]}" -D 1s --op send,read --bg-op send --bg-direction both \
 		--bg-rate 16Mb/s -o "$LAB_OUT/paced.json" $a_host
@@ -70,79 +55,10 @@ client() {
 	run_case again "$fb" verbs load "${quick[@]}" -n 20 -o "$LAB_OUT/again.json" $a_host
 }
 
-case ${1:-} in
---server)
-	server
-	exit
-	;;
---client)
-	client
-	exit
-	;;
-esac
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" load-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 3 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
-	-- "$self" --server -- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
-c=$work/guest2
-bad=0
-
-verdict() { # NAME WHY: an empty WHY is fine
-	if [[ -z $2 ]]; then
-		echo "ok load-lab-$1"
-	else
-		echo "not ok load-lab-$1: $2"
-		bad=1
-	fi
-}
-
-if [[ $status != 0 ]]; then
-	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
-	exit 1
-fi
-
-said() { tr '\n' ' ' <"$c/$1.err" 2>/dev/null | cut -c1-300; }
-
-# Status, at most so many seconds, and one message with these words and a remedy.
-refused() { # NAME STATUS SECONDS WORD...
-	local name=$1 want=$2 limit=$3 got='' took=0 word
-	shift 3
-	read -r got took <"$c/$name.rc" 2>/dev/null
-	if [[ $got != "$want" ]]; then
-		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
-		return
-	fi
-	if ((took > limit)); then
-		verdict "$name" "it took $took s"
-		return
-	fi
-	for word in 'error: ' "$@"; do
-		if ! grep -qF -- "$word" "$c/$name.err"; then
-			verdict "$name" "nothing about \"$word\": $(said "$name")"
-			return
-		fi
-	done
-	verdict "$name" ''
-}
-
-measured() { # NAME FILTER: status 0 and the document has it
-	local name=$1 got=''
-	read -r got _ <"$c/$name.rc" 2>/dev/null
-	if [[ $got != 0 ]]; then
-		verdict "$name" "status ${got:-none}: $(said "$name")"
-	elif ! jq -e "$2" "$c/$name.json" >/dev/null 2>&1; then
-		verdict "$name" "the document does not hold: $2"
-	else
-		verdict "$name" ''
-	fi
-}
+lab_boot load-lab 2 --guests 3 --timeout 400 -- "$self" --server -- "$self" --server -- "$self" --client
 
 common='.run.outcome == "complete" and ([.results[] | .where == "lab" and (.n > 0 or (.value_reason | contains("too small"))) and .validity.state != "invalid"] | all)'
 probes='[.results[] | select(.metric == "latency")]'
@@ -172,4 +88,4 @@ refused absent 3 20 18999 'remedy: '
 refused atomic 2 5 'a send, a write or a read'
 refused sender-killed 3 30 'guest1'
 measured again '.run.outcome == "complete"'
-exit $bad
+exit "$bad"

@@ -5,20 +5,11 @@
 # Soft-RoCE; then again with a fourth host in the file that never joins, and once with a guest that is killed in the
 # middle. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason". The same file runs in the guests: --guest.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
+case_limit=120
 
 # ---- a guest ---------------------------------------------------------------------------------------------------------
-run_case() { # NAME COMMAND...: status, messages and seconds of one case
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 120 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
-}
-
 guest() {
 	local i=$FABRICBENCH_LAB_INDEX pid
 	local quick=(--size 16K --depth 8 --max-time 200ms -w 4 --min-iters 8 --pair-timeout 20s)
@@ -43,24 +34,11 @@ guest() {
 	fi
 }
 
-if [[ ${1:-} == --guest ]]; then
-	guest
-	exit
-fi
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" pairs-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 3 --wait-all --timeout 420 --out "$work" --quiet \
-	--env FABRICBENCH="$(readlink -f "$fb")" -- "$self" --guest -- "$self" --guest -- "$self" --guest \
-	>"$work/lab.log" 2>&1 || status=$?
+lab_boot pairs-lab 0 --guests 3 --wait-all --timeout 420 -- "$self" --guest -- "$self" --guest -- "$self" --guest
 a=$work/guest0
-bad=0
 
 ok() { echo "ok $1"; }
 
@@ -70,7 +48,7 @@ not_ok() { # NAME WHY
 	tail -n 5 "$work/lab.log" "$a"/*.err 2>/dev/null | sed 's/^/# /' | tail -n 40
 }
 
-status_of() { # GUEST CASE
+exit_of() { # GUEST CASE
 	local s=none
 	if [[ -s $work/guest$1/$2.rc ]]; then read -r s _ <"$work/guest$1/$2.rc"; fi
 	echo "$s"
@@ -81,15 +59,15 @@ has() { grep -q -e "$2" "$1" 2>/dev/null; } # FILE PATTERN
 # Three guests on two cores are noisy: any verdict is honest, but each host has to be measured and to add up.
 check_all() {
 	local s
-	s=$(status_of 0 all)
+	s=$(exit_of 0 all)
 	if [[ $s != [013] ]]; then
 		not_ok pairs-all "status $s"
 	elif ! has "$a/all.json" '"account":{"expected":3,"measured":3,"failed":0,"unreachable":0,"not_run":0}'; then
 		not_ok pairs-all "not all three guests were measured"
 	elif ! has "$a/all.json" '"verbs.pairs/guest0/guest1/0"' || ! has "$a/all.json" '"verbs.pairs/guest1/guest2/0"'; then
 		not_ok pairs-all "a pair is missing from the results"
-	elif [[ $(status_of 1 all) != 0 || $(status_of 2 all) != 0 ]]; then
-		not_ok pairs-all "guests 1 and 2 ended $(status_of 1 all) and $(status_of 2 all)"
+	elif [[ $(exit_of 1 all) != 0 || $(exit_of 2 all) != 0 ]]; then
+		not_ok pairs-all "guests 1 and 2 ended $(exit_of 1 all) and $(exit_of 2 all)"
 	else
 		ok pairs-all
 	fi
@@ -97,7 +75,7 @@ check_all() {
 
 check_absent() {
 	local s
-	s=$(status_of 0 absent)
+	s=$(exit_of 0 absent)
 	if [[ $s != [13] ]]; then
 		not_ok pairs-absent "status $s where a host is missing"
 	elif ! has "$a/absent.json" '"account":{"expected":4,"measured":3,"failed":0,"unreachable":1,"not_run":0}'; then
@@ -111,7 +89,7 @@ check_absent() {
 
 check_killed() {
 	local s
-	s=$(status_of 0 killed)
+	s=$(exit_of 0 killed)
 	if [[ $s != [13] ]]; then
 		not_ok pairs-killed "status $s where a host died"
 	elif ! has "$a/killed.json" '"expected":3'; then
@@ -126,9 +104,4 @@ check_killed() {
 check_all
 check_absent
 check_killed
-if ((status == 77)); then
-	echo "skip lab: $(tail -n 1 "$work/lab.log")"
-elif ((status == 3)); then
-	not_ok pairs-lab "a guest did not report"
-fi
-exit $bad
+exit "$bad"

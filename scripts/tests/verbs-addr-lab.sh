@@ -6,11 +6,8 @@
 # wire: guest 0 counts the packets of each DSCP and ECN beside the server. Prints "ok NAME", "not ok NAME: why" or
 # "skip ID: reason". The same file is what runs in the guests: --server in guest 0, --client in guest 1.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
 port=18515
 marked=4 # sessions whose packets are counted apart
 
@@ -42,8 +39,7 @@ server() {
 	sleep 0.5
 	"$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err" &
 	serve=$!
-	# shellcheck disable=SC2064 # the ids are those of now
-	trap "kill $serve; wait $serve; echo \$? >$LAB_OUT/serve.rc; exit 0" TERM
+	lab_serve_until_told serve=$serve
 	# A new count for each of the first sessions: sniff.0 is the first one's.
 	while ((SECONDS < deadline)); do
 		now=$(grep -c ' after ' "$LAB_OUT/serve.err")
@@ -59,13 +55,6 @@ server() {
 }
 
 # ---- guest 1 ---------------------------------------------------------------------------------------------------------
-run_case() { # NAME COMMAND...: status, messages and seconds of one case
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
-}
-
 latency() { # NAME OPTION...
 	local name=$1
 	shift
@@ -73,12 +62,8 @@ latency() { # NAME OPTION...
 }
 
 client() {
-	local i
 	addresses 2
-	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
-		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
-		sleep 0.2
-	done
+	lab_wait_for "$LAB_PEER" $port
 	# Guest 0 counts what comes in each of these four; it needs a moment between them.
 	latency unmarked
 	sleep 1.5
@@ -112,117 +97,53 @@ client() {
 	run_case families "$fb" verbs latency --gid-family 6 --peer-gid 10.77.0.1 "$LAB_PEER"
 }
 
-case ${1:-} in
---server)
-	server
-	exit
-	;;
---client)
-	client
-	exit
-	;;
-esac
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" verbs-addr-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 2 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
-	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
-a=$work/guest0 b=$work/guest1
-bad=0
+lab_boot verbs-addr-lab 1 --guests 2 --timeout 400 -- "$self" --server -- "$self" --client
 
-verdict() { # NAME WHY: an empty WHY is fine
-	if [[ -z $2 ]]; then
-		echo "ok verbs-addr-lab-$1"
-	else
-		echo "not ok verbs-addr-lab-$1: $2"
-		bad=1
-	fi
-}
-
-if [[ $status != 0 ]]; then
-	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
-	exit 1
-fi
-
-said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-300; }
-
-refused() { # NAME STATUS WORD...: one message with these words and a remedy
-	local name=$1 want=$2 got='' word
-	shift 2
-	read -r got _ <"$b/$name.rc" 2>/dev/null
-	if [[ $got != "$want" ]]; then
-		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
-		return
-	fi
-	if [[ $(grep -c 'error: ' "$b/$name.err") != 1 ]] || ! grep -q 'remedy: ' "$b/$name.err"; then
-		verdict "$name" "not one message with a remedy: $(said "$name")"
-		return
-	fi
-	for word in "$@"; do
-		if ! grep -qF -- "$word" "$b/$name.err"; then
-			verdict "$name" "nothing about \"$word\": $(said "$name")"
-			return
-		fi
-	done
-	verdict "$name" ''
-}
-
-measured() { # NAME FILTER: status 0, and of each rail of each result the filter holds
-	local name=$1 got=''
-	read -r got _ <"$b/$name.rc" 2>/dev/null
-	if [[ $got != 0 ]]; then
-		verdict "$name" "status ${got:-none}: $(said "$name")"
-	elif ! jq -e ".run.outcome == \"complete\" and (.results | length > 0) and
+of_rails() { # NAME FILTER: of each rail of each result the filter holds
+	measured "$1" ".run.outcome == \"complete\" and (.results | length > 0) and
 		([.results[] | .value > 0 and .validity.state != \"invalid\" and (.facts.rails[0] | .gid_read == \"ibv_query_qp\"
-		and .gid_type == \"RoCE v2\" and $2)] | all)" "$b/$name.json" >/dev/null 2>&1; then
-		verdict "$name" "the document does not hold: $2: $(jq -c '.results[0].facts.rails[0]' "$b/$name.json" 2>&1 | cut -c1-300)"
-	else
-		verdict "$name" ''
-	fi
+		and .gid_type == \"RoCE v2\" and $2)] | all)" '.results[0].facts.rails[0]'
 }
 
 v4='.gid_family == "IPv4" and .peer.gid_family == "IPv4"'
 v6='.gid_family == "IPv6" and .peer.gid_family == "IPv6"'
 exchange='.connected_by == "exchange"' cm='.connected_by == "rdma_cm"'
-measured ipv4 "$v4 and $exchange and .memory == \"host memory\""
-measured gid-ipv4 "$v4 and $exchange"
-measured ipv6 "$v6 and $exchange"
-measured link-local '.gid_family == "link-local" and .peer.gid_family == "link-local"'
-measured gid-ipv6 "$v6"
-measured vlan "$v4 and .vlan == 100 and .netdev == \"eth0.100\""
-measured pkey "$v4"
-measured huge "$v4 and .memory == \"huge pages of 2 MiB\""
-measured cm "$v4 and $cm"
-measured cm-ipv6 "$v6 and $cm"
-measured cm-vlan "$v4 and $cm and .vlan == 100"
-measured cm-many "$v4 and $cm"
-measured control-ipv6 "$v4"
-measured unmarked "$v4 and .traffic_class == 0"
-measured tclass "$v4 and $exchange and .traffic_class == 106"
-measured cm-tclass "$v4 and $cm and .traffic_class == 106"
-measured vlan-tclass "$v4 and .vlan == 100 and .traffic_class == 104"
-refused no-gid 3 10.9.9.9 10.77.0.2
-refused no-peer-gid 3 10.9.9.9 10.77.0.1 guest0
-refused no-vlan 3 'VLAN 7'
-refused no-pkey 3 0x8001 0xffff
-refused no-gpu 3 '--memory gpu'
-refused gpu-write 2 'the CPU can read'
-refused no-huge 3 'huge pages' vm.nr_hugepages=
-refused cm-uc 2 --rdma-cm uc
-refused families 3 IPv6 IPv4
+of_rails ipv4 "$v4 and $exchange and .memory == \"host memory\""
+of_rails gid-ipv4 "$v4 and $exchange"
+of_rails ipv6 "$v6 and $exchange"
+of_rails link-local '.gid_family == "link-local" and .peer.gid_family == "link-local"'
+of_rails gid-ipv6 "$v6"
+of_rails vlan "$v4 and .vlan == 100 and .netdev == \"eth0.100\""
+of_rails pkey "$v4"
+of_rails huge "$v4 and .memory == \"huge pages of 2 MiB\""
+of_rails cm "$v4 and $cm"
+of_rails cm-ipv6 "$v6 and $cm"
+of_rails cm-vlan "$v4 and $cm and .vlan == 100"
+of_rails cm-many "$v4 and $cm"
+of_rails control-ipv6 "$v4"
+of_rails unmarked "$v4 and .traffic_class == 0"
+of_rails tclass "$v4 and $exchange and .traffic_class == 106"
+of_rails cm-tclass "$v4 and $cm and .traffic_class == 106"
+of_rails vlan-tclass "$v4 and .vlan == 100 and .traffic_class == 104"
+refused no-gid 3 40 10.9.9.9 10.77.0.2
+refused no-peer-gid 3 40 10.9.9.9 10.77.0.1 guest0
+refused no-vlan 3 40 'VLAN 7'
+refused no-pkey 3 40 0x8001 0xffff
+refused no-gpu 3 40 '--memory gpu'
+refused gpu-write 2 40 'the CPU can read'
+refused no-huge 3 40 'huge pages' vm.nr_hugepages=
+refused cm-uc 2 40 --rdma-cm uc
+refused families 3 40 IPv6 IPv4
 
 # On the wire: every packet of the first session unmarked, every one of the others marked as asked for.
 counted() { # NAME FILE DSCP ECN
 	local why=''
 	if ! jq -e --argjson d "$3" --argjson c "$4" '.dropped == 0 and (.roce | length == 1) and .roce[0].dscp == $d and .roce[0].ecn == $c
-		and .roce[0].packets > 100' "$a/$2" >/dev/null 2>&1; then
-		why="guest 0 counted $(cat "$a/$2" "$a/sniff.err" 2>&1 | cut -c1-200)"
+		and .roce[0].packets > 100' "$work/guest0/$2" >/dev/null 2>&1; then
+		why="guest 0 counted $(cat "$work/guest0/$2" "$work/guest0/sniff.err" 2>&1 | cut -c1-200)"
 	fi
 	verdict "$1" "$why"
 }
@@ -230,8 +151,5 @@ counted wire-unmarked sniff.0 0 0
 counted wire-tclass sniff.1 26 2
 counted wire-cm-tclass sniff.2 26 2
 counted wire-vlan-tclass sniff.3 26 0
-why=''
-if [[ $(cat "$a/serve.rc" 2>/dev/null) != 0 ]]; then why="the server ended with $(cat "$a/serve.rc" 2>/dev/null)"; fi
-verdict server-ends "$why"
-[[ -z ${KEEP:-} ]] || cp -r "$work" "$KEEP"
-exit $bad
+server_ends 0
+exit "$bad"

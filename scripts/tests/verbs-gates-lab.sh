@@ -5,24 +5,17 @@
 # Soft-RoCE. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
 # The same file is what runs in the guests: --server in guest 0, --client in guest 1.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
 port=18515
 
 # ---- the guests ------------------------------------------------------------------------------------------------------
 server() {
-	"$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err"
+	exec "$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err"
 }
 
-run_case() { # NAME COMMAND...: status, messages and seconds of one case
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 60 "$@" -o "$LAB_OUT/$name.json" --quiet "$LAB_PEER" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" \
-		</dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
+gated() { # NAME COMMAND...: its document and peer added
+	run_case "$@" -o "$LAB_OUT/$1.json" --quiet "$LAB_PEER"
 }
 
 # The link loses everything for 0.7 s in the middle of a point.
@@ -34,82 +27,44 @@ flap() {
 }
 
 client() {
-	local i flapper
-	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
-		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
-		sleep 0.2
-	done
-	run_case duration "$fb" verbs latency -s 64 -D 700ms -w 8
-	run_case interval "$fb" verbs latency --op send,read -s 64 --interval 10ms -n 40 -w 4
-	run_case rate-send "$fb" verbs bandwidth --op send -s 4K --rate 12Mb/s -D 1200ms -w 16
-	run_case rate-write "$fb" verbs bandwidth --op write -s 4K -q 2 --rate 12Mb/s -D 1200ms -w 16
-	run_case rate-both "$fb" verbs bandwidth -b --op send -s 4K --rate 4Mb/s -D 1200ms -w 16
-	run_case gate-met "$fb" verbs bandwidth -s 4K,16K -n 200 -w 8 --min-bandwidth 10Kb/s --min-message-rate 1
-	run_case gate-missed "$fb" verbs latency -s 2,64 -n 60 -w 8 --max-p50 1us
-	run_case gate-rate "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-bandwidth 1Tb/s
-	run_case gate-messages "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-message-rate 1000000000
-	run_case gate-p99 "$fb" verbs latency -s 2 -n 60 -w 8 --max-p99 10s
-	run_case gate-share "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-share 1
+	local flapper
+	lab_wait_for "$LAB_PEER" $port
+	gated duration "$fb" verbs latency -s 64 -D 700ms -w 8
+	gated interval "$fb" verbs latency --op send,read -s 64 --interval 10ms -n 40 -w 4
+	gated rate-send "$fb" verbs bandwidth --op send -s 4K --rate 12Mb/s -D 1200ms -w 16
+	gated rate-write "$fb" verbs bandwidth --op write -s 4K -q 2 --rate 12Mb/s -D 1200ms -w 16
+	gated rate-both "$fb" verbs bandwidth -b --op send -s 4K --rate 4Mb/s -D 1200ms -w 16
+	gated gate-met "$fb" verbs bandwidth -s 4K,16K -n 200 -w 8 --min-bandwidth 10Kb/s --min-message-rate 1
+	gated gate-missed "$fb" verbs latency -s 2,64 -n 60 -w 8 --max-p50 1us
+	gated gate-rate "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-bandwidth 1Tb/s
+	gated gate-messages "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-message-rate 1000000000
+	gated gate-p99 "$fb" verbs latency -s 2 -n 60 -w 8 --max-p99 10s
+	gated gate-share "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-share 1
 	flap &
 	flapper=$!
-	run_case flap "$fb" verbs bandwidth --op write -s 4K --rate 8Mb/s --qp-timeout 16 -D 4s -w 16
+	gated flap "$fb" verbs bandwidth --op write -s 4K --rate 8Mb/s --qp-timeout 16 -D 4s -w 16
 	wait $flapper
 }
 
-case ${1:-} in
---server)
-	server
-	exit
-	;;
---client)
-	client
-	exit
-	;;
-esac
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" verbs-gates-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 2 --timeout 300 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
-	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
-b=$work/guest1
-bad=0
-
-verdict() { # NAME WHY: an empty WHY is fine
-	if [[ -z $2 ]]; then
-		echo "ok verbs-gates-$1"
-	else
-		echo "not ok verbs-gates-$1: $2"
-		bad=1
-	fi
-}
-
-if [[ ! -s $b/flap.rc ]]; then
-	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
-	exit 1
-fi
-
-said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-300; }
+lab_boot verbs-gates 1 --guests 2 --timeout 300 -- "$self" --server -- "$self" --client
 
 expect() { # NAME STATUS FILTER WORD...: status, document and messages
 	local name=$1 want=$2 filter=$3 got='' word
 	shift 3
-	read -r got _ <"$b/$name.rc" 2>/dev/null
+	read -r got _ <"$cases/$name.rc" 2>/dev/null
 	if [[ $got != "$want" ]]; then
 		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
 		return
 	fi
-	if ! jq -e "$filter" "$b/$name.json" >/dev/null 2>&1; then
-		verdict "$name" "the document does not hold: $filter: $(jq -c '[.results[] | {value, rate, measured_at, worst_window, worst_window_reason, n}]' "$b/$name.json" 2>&1 | cut -c1-600)"
+	if ! jq -e "$filter" "$cases/$name.json" >/dev/null 2>&1; then
+		verdict "$name" "the document does not hold: $filter: $(jq -c '[.results[] | {value, rate, measured_at, worst_window, worst_window_reason, n}]' "$cases/$name.json" 2>&1 | cut -c1-600)"
 		return
 	fi
 	for word in "$@"; do
-		if ! grep -qF -- "$word" "$b/$name.err"; then
+		if ! grep -qF -- "$word" "$cases/$name.err"; then
 			verdict "$name" "nothing about \"$word\": $(said "$name")"
 			return
 		fi
@@ -141,4 +96,4 @@ expect gate-p99 3 '.checks[0].state == "skip" and .run.outcome == "failed"' 'can
 expect gate-share 3 '.checks[0].state == "skip"' 'line rate is not known'
 # Whatever the average says, a window of the outage shows.
 expect flap 0 '.results[0] | .worst_window.value < 0.2 * .value and .worst_window.window_ns == 100000000'
-exit $bad
+exit "$bad"

@@ -6,11 +6,8 @@
 # message that names cause and remedy. Prints "ok NAME", "not ok NAME: why" or "skip ID: reason".
 # The same file is what runs in the guests: --server in guest 0, --client in guest 1.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
 
 main_port=18515 other_port=18516 doomed_port=18517 own_port=18518
 
@@ -27,8 +24,7 @@ server() {
 	other=$!
 	"$fb" verbs serve -p $doomed_port 2>"$out/doomed.err" &
 	doomed=$!
-	# shellcheck disable=SC2064 # the ids are those of now
-	trap "kill $main $other 2>/dev/null; wait $main; echo \$? >$out/serve.rc; exit 0" TERM
+	lab_serve_until_told serve=$main other=$other
 	while ((SECONDS < deadline)); do
 		if [[ -n $doomed ]] && grep -q ' came' "$out/doomed.err"; then
 			sleep 2
@@ -50,13 +46,6 @@ server() {
 }
 
 # ---- guest 1 ---------------------------------------------------------------------------------------------------------
-run_case() { # NAME COMMAND...: status, messages and seconds of one case
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 60 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
-}
-
 client_measures() {
 	local quick=(--max-time 60ms -w 8 --min-iters 8 --quiet)
 	run_case latency "$fb" verbs latency --op send,write,read -s 2:64K "${quick[@]}" -o "$LAB_OUT/latency.json" "$LAB_PEER"
@@ -115,94 +104,17 @@ client_alone() {
 }
 
 client() {
-	local i
-	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
-		if (exec 3<>"/dev/tcp/$LAB_PEER/$main_port") 2>/dev/null; then break; fi
-		sleep 0.2
-	done
+	lab_wait_for "$LAB_PEER" $main_port
 	client_measures
 	client_refusals
 	client_deaths
 	client_alone
 }
 
-case ${1:-} in
---server)
-	server
-	exit
-	;;
---client)
-	client
-	exit
-	;;
-esac
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" verbs-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 2 --timeout 400 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
-	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
-a=$work/guest0 b=$work/guest1
-bad=0
-
-verdict() { # NAME WHY: an empty WHY is fine
-	if [[ -z $2 ]]; then
-		echo "ok verbs-lab-$1"
-	else
-		echo "not ok verbs-lab-$1: $2"
-		bad=1
-	fi
-}
-
-if [[ $status != 0 ]]; then
-	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
-	exit 1
-fi
-
-said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-300; }
-
-# Status, at most so many seconds, and one message with these words and a remedy.
-refused() { # NAME STATUS SECONDS WORD...
-	local name=$1 want=$2 limit=$3 got='' took=0 word
-	shift 3
-	read -r got took <"$b/$name.rc" 2>/dev/null
-	if [[ $got != "$want" ]]; then
-		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
-		return
-	fi
-	if ((took > limit)); then
-		verdict "$name" "it took $took s"
-		return
-	fi
-	if [[ $(grep -c 'error: ' "$b/$name.err") != 1 ]] || ! grep -q 'remedy: ' "$b/$name.err"; then
-		verdict "$name" "not one message with a remedy: $(said "$name")"
-		return
-	fi
-	for word in "$@"; do
-		if ! grep -qF -- "$word" "$b/$name.err"; then
-			verdict "$name" "nothing about \"$word\": $(said "$name")"
-			return
-		fi
-	done
-	verdict "$name" ''
-}
-
-measured() { # NAME FILTER: status 0 and the document has it
-	local name=$1 got=''
-	read -r got _ <"$b/$name.rc" 2>/dev/null
-	if [[ $got != 0 ]]; then
-		verdict "$name" "status ${got:-none}: $(said "$name")"
-	elif ! jq -e "$2" "$b/$name.json" >/dev/null 2>&1; then
-		verdict "$name" "the document does not hold: $2"
-	else
-		verdict "$name" ''
-	fi
-}
+lab_boot verbs-lab 1 --guests 2 --timeout 400 -- "$self" --server -- "$self" --client
 
 common='.run.outcome == "complete" and ([.results[] | .where == "lab" and .n > 0 and .value > 0 and .validity.state != "invalid"
 	and (.facts.rails[0] | .gid_type == "RoCE v2" and .gid_family == "IPv4" and .driver == "rxe" and .retry == 6)
@@ -228,25 +140,24 @@ measured loopback '.run.outcome == "complete" and (.results | length == 3) and (
 
 why=''
 for i in 1 2 3 4 5 6; do
-	read -r got _ <"$b/again$i.rc" 2>/dev/null
+	read -r got _ <"$cases/again$i.rc" 2>/dev/null
 	if [[ ${got:-none} != 0 ]]; then why="session $i after the client's death: $(said "again$i")"; fi
 done
 verdict client-killed "$why"
 
 why=''
-read -r got _ <"$b/stopped.rc" 2>/dev/null
+read -r got _ <"$cases/stopped.rc" 2>/dev/null
 if [[ ${got:-none} != 3 ]]; then
 	why="status ${got:-none}: $(said stopped)"
-elif ! jq -e '.run.outcome == "interrupted" and (.results | length >= 1)' "$b/stopped.json" >/dev/null 2>&1; then
+elif ! jq -e '.run.outcome == "interrupted" and (.results | length >= 1)' "$cases/stopped.json" >/dev/null 2>&1; then
 	why='the document is not an interrupted one with its finished points'
 fi
 verdict sigterm "$why"
 
 why=''
-first=$(cat "$a/files.first" 2>/dev/null) last=$(cat "$a/files.last" 2>/dev/null)
+first=$(cat "$work/guest0/files.first" 2>/dev/null) last=$(cat "$work/guest0/files.last" 2>/dev/null)
 if [[ -z $first || $first != "$last" ]]; then why="${first:-?} open files after the first session, ${last:-?} at the end"; fi
 verdict server-releases "$why"
-why=''
-if [[ $(cat "$a/serve.rc" 2>/dev/null) != 0 ]]; then why="the server ended with $(cat "$a/serve.rc" 2>/dev/null)"; fi
-verdict server-ends "$why"
-exit $bad
+server_ends 0
+server_ends 0 other
+exit "$bad"

@@ -7,15 +7,13 @@
 # name. Loss on unacknowledged transports ends in a figure with its losses told, or in an error, and never in a hang.
 # Prints "ok NAME", "not ok NAME: why" or "skip ID: reason". The same file runs in the guests: --server and --client.
 
-set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-self=$here/$(basename "$0")
-top=$(cd "$here/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/lab/tests.sh
+source "$(dirname "$0")/../lab/tests.sh"
 port=18515
+case_limit=150
 
 # name, what is measured, transport, operations, options
-cases() {
+list_cases() {
 	cat <<-'EOF'
 		rc-poll latency rc send,send-imm,write,write-imm,read,fetch-add,cmp-swap -s 4096
 		rc-events latency rc send,send-imm,write-imm,read,fetch-add,cmp-swap -s 64 -e
@@ -35,13 +33,6 @@ cases() {
 }
 
 # ---- guests ----------------------------------------------------------------------------------------------------------
-run_case() { # NAME COMMAND...
-	local name=$1 began=$SECONDS status=0
-	shift
-	timeout -k 5 150 "$@" >"$LAB_OUT/$name.out" 2>"$LAB_OUT/$name.err" </dev/null || status=$?
-	echo "$status $((SECONDS - began))" >"$LAB_OUT/$name.rc"
-}
-
 measure() { # NAME BENCH TRANSPORT OPS OPTION...
 	local name=$1 bench=$2 transport=$3 ops=$4
 	shift 4
@@ -58,15 +49,16 @@ lossy() { # UC and UD while one packet in five is lost on the way there
 	: >"$LAB_OUT/netem"
 }
 
+server() {
+	exec "$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err"
+}
+
 client() {
-	local i line
-	for ((i = 0; i < 100; i++)); do # guest 0 may boot later
-		if (exec 3<>"/dev/tcp/$LAB_PEER/$port") 2>/dev/null; then break; fi
-		sleep 0.2
-	done
+	local line
+	lab_wait_for "$LAB_PEER" $port
 	while read -r -a line; do
 		measure "${line[@]}"
-	done < <(cases)
+	done < <(list_cases)
 	measure xrc latency xrc send -s 64
 	measure ud-mtu latency ud send -s 4096 -m 2048
 	measure ud-write latency ud write -s 64
@@ -79,49 +71,15 @@ client() {
 	lossy
 }
 
-case ${1:-} in
---server)
-	exec "$fb" verbs serve -p $port 2>"$LAB_OUT/serve.err"
-	;;
---client)
-	client
-	exit
-	;;
-esac
+lab_guest "$@"
 
 # ---- host ------------------------------------------------------------------------------------------------------------
-if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
-	echo "skip lab: $reason"
-	exit 0
-fi
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" verbs-ops-lab; rm -rf "$work"' EXIT
-status=0
-"$top/scripts/lab/lab" --guests 2 --timeout 900 --out "$work" --quiet --env FABRICBENCH="$(readlink -f "$fb")" \
-	-- "$self" --server -- "$self" --client >"$work/lab.log" 2>&1 || status=$?
-b=$work/guest1
-bad=0
-
-verdict() { # NAME WHY: an empty WHY is fine
-	if [[ -z $2 ]]; then
-		echo "ok verbs-ops-$1"
-	else
-		echo "not ok verbs-ops-$1: $2"
-		bad=1
-	fi
-}
-
-said() { tr '\n' ' ' <"$b/$1.err" 2>/dev/null | cut -c1-300; }
-
-if [[ $status != 0 ]]; then
-	verdict boot "the lab ended with status $status: $(tail -n 3 "$work/lab.log" | tr '\n' ' ')"
-	exit 1
-fi
+lab_boot verbs-ops 1 --guests 2 --timeout 900 -- "$self" --server -- "$self" --client
 
 # One result for each operation and metric, every one with its samples and none of it invalid.
-measured() { # NAME BENCH TRANSPORT OPS
+verified() { # NAME BENCH TRANSPORT OPS
 	local name=$1 bench=$2 transport=$3 ops=$4 got=''
-	read -r got _ <"$b/$name.rc" 2>/dev/null
+	read -r got _ <"$cases/$name.rc" 2>/dev/null
 	if [[ $got != 0 ]]; then
 		verdict "$name" "status ${got:-none}: $(said "$name")"
 		return
@@ -135,58 +93,42 @@ measured() { # NAME BENCH TRANSPORT OPS
 			and .validity.state != "invalid" and (.case | startswith("verbs." + $bench))] | all)
 		and ([.results[] | select(.params.op == "fetch-add" or .params.op == "cmp-swap")
 			| .params.size == 8 and (.metric == "latency" or .metric == "message_rate")] | all)
-		and ([.results[] | select(.metric == "latency") | .hist.n == .n] | all)' "$b/$name.json" >/dev/null 2>&1; then
+		and ([.results[] | select(.metric == "latency") | .hist.n == .n] | all)' "$cases/$name.json" >/dev/null 2>&1; then
 		verdict "$name" "the document does not hold $ops over $transport"
 	else
 		verdict "$name" ''
 	fi
 }
 
-refused() { # NAME STATUS WORD
-	local name=$1 want=$2 word=$3 got='' took=0
-	read -r got took <"$b/$name.rc" 2>/dev/null
-	if [[ $got != "$want" ]]; then
-		verdict "$name" "status ${got:-none} instead of $want: $(said "$name")"
-	elif ((took > 10)); then
-		verdict "$name" "it took $took s"
-	elif [[ $(grep -c 'error: ' "$b/$name.err") != 1 ]] || ! grep -q 'remedy: ' "$b/$name.err"; then
-		verdict "$name" "not one message with a remedy: $(said "$name")"
-	elif ! grep -qF -- "$word" "$b/$name.err"; then
-		verdict "$name" "nothing about \"$word\": $(said "$name")"
-	else
-		verdict "$name" ''
-	fi
-}
-
 while read -r -a line; do
-	measured "${line[@]:0:4}"
-done < <(cases)
-refused xrc 77 'IBV_DEVICE_XRC'
-refused ud-mtu 2 'the path MTU is 2048 bytes'
-refused ud-write 2 'the transport ud has no write operation'
-refused uc-read 2 'the transport uc has no read operation'
-refused uc-atomic 2 'the transport uc has no fetch-add operation'
-refused dc 2 "left out: one vendor's own"
-refused srd 2 "left out: one vendor's own"
-refused atomic-size 2 'works on 8 bytes'
-refused ud-inline 3 'inline 60000'
+	verified "${line[@]:0:4}"
+done < <(list_cases)
+refused xrc 77 10 'IBV_DEVICE_XRC'
+refused ud-mtu 2 10 'the path MTU is 2048 bytes'
+refused ud-write 2 10 'the transport ud has no write operation'
+refused uc-read 2 10 'the transport uc has no read operation'
+refused uc-atomic 2 10 'the transport uc has no fetch-add operation'
+refused dc 2 10 "left out: one vendor's own"
+refused srd 2 10 "left out: one vendor's own"
+refused atomic-size 2 10 'works on 8 bytes'
+refused ud-inline 3 10 'inline 60000'
 
 # With loss: a figure that tells its losses, or an error that does; in time in both cases.
 told() { # NAME
 	local name=$1 got='' took=0
-	read -r got took <"$b/$name.rc" 2>/dev/null
+	read -r got took <"$cases/$name.rc" 2>/dev/null
 	if [[ $got == 0 ]] && jq -e '[.results[] | .validity.state == "suspect" and (.validity.reasons | map(test("messages lost")) | any)]
-		| length > 0 and all' "$b/$name.json" >/dev/null 2>&1; then
+		| length > 0 and all' "$cases/$name.json" >/dev/null 2>&1; then
 		verdict "$name" ''
 	else
 		verdict "$name" "status ${got:-none} after $took s, losses not told: $(said "$name")"
 	fi
 }
-if [[ -e $b/netem ]]; then
+if [[ -e $cases/netem ]]; then
 	told lossy-latency
 	told lossy-uc
 	told lossy-bw
 else
-	echo "skip verbs-ops-lossy: no netem in this guest: $(head -c 200 "$b/netem.err")"
+	echo "skip verbs-ops-lossy: no netem in this guest: $(head -c 200 "$cases/netem.err")"
 fi
-exit $bad
+exit "$bad"
