@@ -169,6 +169,14 @@ static void note_hybrid(struct claim *c)
 			GB(claim_gpu_memory(c)));
 }
 
+/* What arithmetic allows, nobody may have reached. */
+static void note_best(struct claim *c, double mfu)
+{
+	if (mfu > 66)
+		claim_say(c, "No published run known to this program passes an MFU of 65.3 %% "
+			     "(MegaScale).");
+}
+
 /* ---- who else speaks of the same ------------------------------------------------------------- */
 
 static bool same(double a, double b)
@@ -292,6 +300,7 @@ void claim_rule_tokens(const struct claims *all, struct claim *c)
 	} else if (!beyond_wire(c, tok_s)) {
 		claim_set(c, CLAIM_POSSIBLE, share);
 		tokens_for_wire(c, tok_s);
+		note_best(c, share);
 	}
 	if (c->verdict != CLAIM_POSSIBLE)
 		note_hybrid(c);
@@ -441,6 +450,5 @@ void claim_rule_mfu(const struct claims *all, struct claim *c)
 		claim_set(c, CLAIM_DEPENDS, NAN);
 	mfu_offloaded(c, peak);
 	note_hybrid(c);
-	if (c->value > 66)
-		claim_say(c, "No published run known to this program passes 65.3 %% (MegaScale).");
+	note_best(c, c->value);
 }

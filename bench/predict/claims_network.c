@@ -258,10 +258,18 @@ static void judge_sheet(struct claim *c, double sheet, const char *what)
 			     : "less");
 }
 
+static void no_link(struct claim *c)
+{
+	claim_set(c, CLAIM_IMPOSSIBLE, NAN);
+	claim_say(c, "%s has no links between GPUs but PCIe.", c->gpu->name);
+}
+
 static void judge_link(struct claim *c, double directions)
 {
 	if (!c->gpu)
 		claim_empty(c, COL_GPU, "its links are in its data sheet");
+	else if (c->gpu->nvlink_gbps <= 0)
+		no_link(c);
 	else
 		judge_sheet(c, c->gpu->nvlink_gbps * directions / 2, c->gpu->link);
 }
@@ -270,7 +278,7 @@ void claim_rule_gpu_bandwidth(const struct claims *all, struct claim *c)
 {
 	(void)all;
 	judge_link(c, 2);
-	if (c->gpu)
+	if (c->gpu && c->gpu->nvlink_gbps > 0)
 		claim_say(c, "Both directions together; one carries %s GB/s.",
 			NUM(c->gpu->nvlink_gbps / 2));
 }
@@ -279,7 +287,7 @@ void claim_rule_gpu_bandwidth_one_way(const struct claims *all, struct claim *c)
 {
 	(void)all;
 	judge_link(c, 1);
-	if (c->gpu)
+	if (c->gpu && c->gpu->nvlink_gbps > 0)
 		claim_say(c, "One direction; data sheets print both together, %s GB/s.",
 			NUM(c->gpu->nvlink_gbps));
 }

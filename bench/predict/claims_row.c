@@ -257,9 +257,10 @@ static bool dtype_of(const char *word, size_t n, enum claim_dtype *d)
 		enum claim_dtype d;
 	} words[] = {{"bf16", DTYPE_BF16}, {"bfloat16", DTYPE_BF16}, {"amp_bf16", DTYPE_BF16},
 		{"fp16", DTYPE_F16}, {"float16", DTYPE_F16}, {"half", DTYPE_F16},
-		{"amp_fp16", DTYPE_F16}, {"f16", DTYPE_F16}, {"fp32", DTYPE_F32},
-		{"float32", DTYPE_F32}, {"f32", DTYPE_F32}, {"tf32", DTYPE_TF32}, {"fp8", DTYPE_F8},
-		{"float8", DTYPE_F8}, {"amp_fp8", DTYPE_F8}};
+		{"mixed", DTYPE_F16}, {"amp", DTYPE_F16}, {"amp_fp16", DTYPE_F16},
+		{"f16", DTYPE_F16}, {"fp32", DTYPE_F32}, {"float32", DTYPE_F32}, {"f32", DTYPE_F32},
+		{"tf32", DTYPE_TF32}, {"fp8", DTYPE_F8}, {"float8", DTYPE_F8},
+		{"amp_fp8", DTYPE_F8}};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strlen(words[i].word) != n || strncasecmp(words[i].word, word, n) != 0)
 			continue;

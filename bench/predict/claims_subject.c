@@ -23,10 +23,12 @@ static const struct claim_gpu gpus[] = {
 	{"V100", NULL, 125e12, 0, 15.7e12, {16, 32}, 300, "NVLink 2, 6 links"},
 	{"A100-SXM", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3, 12 links"},
 	{"A100-PCIe", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3 bridges"},
+	{"A40", NULL, 149.7e12, 0, 0, {48, 0}, 112.5, "NVLink 3 bridge"},
 	{"A800", "A100", 0, 0, 0, {40, 80}, 400, "NVLink 3, 8 links"},
 	{"H100-SXM", "H100", 0, 1978.9e12, 0, {80, 0}, 900, "NVLink 4, 18 links"},
 	{"H100-PCIe", "H100 PCIe", 0, 1513e12, 0, {80, 0}, 600, "NVLink 4 bridges"},
 	{"H100-NVL", "H100 NVL", 0, 1671e12, 0, {94, 0}, 600, "NVLink 4 bridges"},
+	{"H20", NULL, 148e12, 296e12, 0, {96, 0}, 900, "NVLink 4, 18 links"},
 	{"H800", "H100", 0, 1978.9e12, 0, {80, 0}, 400, "NVLink 4, 8 links"},
 	{"H200-SXM", "H200", 0, 1978.9e12, 0, {141, 0}, 900, "NVLink 4, 18 links"},
 	{"H200-NVL", "H200 NVL", 0, 1671e12, 0, {141, 0}, 900, "NVLink 4 bridges"},
@@ -34,6 +36,7 @@ static const struct claim_gpu gpus[] = {
 	{"GB200", NULL, 2500e12, 5000e12, 0, {186, 192}, 1800, "NVLink 5, 18 links"},
 	{"B300", NULL, 2250e12, 4500e12, 0, {270, 288}, 1800, "NVLink 5, 18 links"},
 	{"GB300", NULL, 2500e12, 5000e12, 0, {279, 288}, 1800, "NVLink 5, 18 links"},
+	{"L40S", NULL, 362e12, 733e12, 0, {48, 0}, 0, NULL},
 	{"MI300X", NULL, 1307.4e12, 2614.9e12, 0, {192, 0}, 896, "7 Infinity Fabric links"},
 };
 #define NGPUS (sizeof(gpus) / sizeof(gpus[0]))
@@ -257,6 +260,7 @@ static const struct {
 	{"ddp", SCHEME_DDP},
 	{"noshard", SCHEME_DDP},
 	{"single", SCHEME_DDP},
+	{"none", SCHEME_DDP},
 	{"zero0", SCHEME_DDP},
 	{"zero1", SCHEME_ZERO1},
 	{"zero2", SCHEME_ZERO2},

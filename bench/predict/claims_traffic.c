@@ -148,9 +148,15 @@ static int micro_needed(const struct claim *c, enum claim_scheme base, double no
 	return 0;
 }
 
+/* Of all settings that were looked at. */
+struct tally {
+	int met, tried;
+	double best;
+};
+
 /* One line of settings: "bf16 gradients, deferred: 33, 67, 83, 92 % (met by 2, 4, 8)". */
 static void say_settings(struct claim *c, enum claim_scheme base, double nodes,
-	const struct setting *which, int *met, int *tried)
+	const struct setting *which, struct tally *tally)
 {
 	char by[32] = "";
 	const char *sep = ": ";
@@ -161,11 +167,12 @@ static void say_settings(struct claim *c, enum claim_scheme base, double nodes,
 		size_t n = strlen(by);
 		fb_strbuf_printf(&c->why, "%s%.0f", sep, v + 0.0);
 		sep = ", ";
-		(*tried)++;
+		tally->tried++;
+		tally->best = fmax(tally->best, v);
 		if (!reduction_met(c, v))
 			continue;
 		snprintf(by + n, sizeof(by) - n, "%s%d", n ? ", " : "", m);
-		(*met)++;
+		tally->met++;
 	}
 	fb_strbuf_printf(&c->why, " %%%s%s%s;", *by ? " (holds at M = " : "", by, *by ? ")" : "");
 }
@@ -180,7 +187,7 @@ void claim_rule_inter_node(const struct claims *all, struct claim *c)
 {
 	enum claim_scheme base = base_scheme(c);
 	double nodes = c->n_gpus / c->gpus_per_node;
-	int met = 0, tried = 0;
+	struct tally t = {0};
 	(void)all;
 	if (traffic_lack(c, base))
 		return;
@@ -212,20 +219,22 @@ void claim_rule_inter_node(const struct claims *all, struct claim *c)
 			/* zero2's gradients are sharded: it has nothing to defer */
 			if (reduce_allowed(c, reduces[i]) &&
 				!(d == DEFER_BOTH && base == SCHEME_ZERO2))
-				say_settings(c, base, nodes, &which, &met, &tried);
+				say_settings(c, base, nodes, &which, &t);
 		}
 	}
 	end_list(c);
-	if (met == tried) {
+	if (t.met == t.tried) {
 		claim_set(c, CLAIM_POSSIBLE, NAN);
 		claim_say(c, "It holds under each of them.");
 		return;
 	}
 	int m = micro_needed(c, base, nodes);
-	claim_set(c, met > 0 || m > 0 ? CLAIM_DEPENDS : CLAIM_IMPOSSIBLE, NAN);
-	if (met > 0)
-		claim_say(c, "%s %% holds under %d of these %d settings only.", NUM(c->value), met,
-			tried);
+	bool ever = t.met > 0 || m > 0;
+	claim_set(c, ever ? CLAIM_DEPENDS : CLAIM_IMPOSSIBLE,
+		ever || t.best <= 0 ? NAN : 100 * c->value / t.best);
+	if (t.met > 0)
+		claim_say(c, "%s %% holds under %d of these %d settings only.", NUM(c->value),
+			t.met, t.tried);
 	else if (m > 0)
 		claim_say(c, "%s %% takes %d micro-batches or more and a deferred all-reduce.",
 			NUM(c->value), m);
