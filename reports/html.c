@@ -9,6 +9,7 @@
 #include "bench/core/json.h"
 #include "embed.h"
 #include "reports/claims.h"
+#include "reports/incast.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
@@ -170,8 +171,10 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 	if (p->no_plots)
 		rep_tag(b, "p", "notice", "%s.", p->no_plots);
 	rep_html_pairs(b, p->doc, p->maps, p->no_plots);
+	rep_html_incasts(b, p->incasts, p->no_plots);
 	all_sections(b, p);
 	rep_html_claims(b, p->doc);
+	rep_html_rates(b, p->doc);
 	method(b);
 	fb_strbuf_add(b, "</main>\n");
 	footer(b, p);

@@ -1,3 +1,5 @@
+SRC += reports/incast.c reports/rates.c
+TESTS += reports/incast_test.c
 SRC += reports/figures.c reports/figure_values.c reports/pairs.c reports/plot.c reports/plot_text.c reports/markup.c reports/html.c \
 	reports/html_figure.c reports/sections.c reports/topology.c reports/report.c reports/rank.c \
 	reports/compare_load.c reports/compare_judge.c reports/compare.c

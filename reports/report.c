@@ -15,6 +15,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
+#include "reports/incast.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
@@ -150,8 +151,8 @@ static int make_plots(
 }
 
 static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
-	const struct rep_training *training, const struct paths *p, const json_t *doc,
-	const char *why, struct fb_err *e)
+	const struct rep_incasts *incasts, const struct rep_training *training,
+	const struct paths *p, const json_t *doc, const char *why, struct fb_err *e)
 {
 	char base[4096];
 	struct fb_strbuf b = {0};
@@ -159,6 +160,7 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 	struct rep_page page = {.doc = doc,
 		.figures = all,
 		.maps = maps,
+		.incasts = incasts,
 		.training = training,
 		.base = p->is_dir ? base : NULL,
 		.data_name = base_name(p->doc),
@@ -179,6 +181,7 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	struct paths p = {0};
 	struct rep_figures all = {0};
 	struct rep_maps maps = {0};
+	struct rep_incasts incasts = {0};
 	struct rep_training training = {0};
 	char why[768] = "";
 	int rc = find_paths(cfg, &p, e);
@@ -198,11 +201,14 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		rc = rep_maps_make(&maps, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0)
 		rc = rep_training_make(&training, doc, p.plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_incasts_make(&incasts, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &maps, &training, &p, doc, why, e);
+		rc = make_page(&all, &maps, &incasts, &training, &p, doc, why, e);
 	if (rc == 0)
 		printf("%s\n", cfg->plots_only ? p.plots : p.html);
 	rep_training_free(&training);
+	rep_incasts_free(&incasts);
 	rep_maps_free(&maps);
 	rep_figures_free(&all);
 	json_decref(doc);

@@ -110,11 +110,13 @@ int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MU
 
 /* html.c: the page. */
 struct rep_maps;
+struct rep_incasts;
 struct rep_training;
 struct rep_page {
 	const json_t *doc;
 	const struct rep_maps *maps;         /* of pairs; see pairs.h */
 	const struct rep_training *training; /* see training.h */
+	const struct rep_incasts *incasts;   /* see incast.h; may be NULL */
 	const struct rep_figures *figures;
 	const char *base; /* run directory (topology.svg, topology.json); NULL: lone document */
 	const char *data_name;  /* "run.json", for the footer */
@@ -134,6 +136,8 @@ void rep_html_checks(struct fb_strbuf *b, const json_t *doc);
 void rep_html_messages(struct fb_strbuf *b, const json_t *doc);
 /* Results that no figure shows: those without a size. */
 void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section);
+/* rates.c: worst windows and limited rates; nothing where there are none. */
+void rep_html_rates(struct fb_strbuf *b, const json_t *doc);
 /* topology.c: topology.svg and the tables of topology.json. */
 void rep_html_topology(struct fb_strbuf *b, const char *base);
 

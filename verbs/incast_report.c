@@ -286,6 +286,7 @@ static void victim(struct verbs_incast *x, unsigned n)
 			json_string("the probe could not keep to its schedule: the tail grows with "
 				    "the time measured"));
 	}
+	add_counters(x, r);
 	fb_doc_add_result(x->doc, r);
 	json_decref(params);
 	if (n == 0) {
