@@ -255,7 +255,7 @@ static const struct fb_opt churn_opts[] = {
 		.help = "how many, one after the other"},
 	{.name = NULL}};
 /** Sessions whose results share a document, so that none grows without end. */
-#define CHURN_SHARED 200
+#define CHURN_SHARED 10
 
 /* One after the other over one open device. @return 0, or the first failure; *done of them went */
 static int churn(const struct fb_opt_spec *spec, const struct churn_options *o,
