@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/result.h"
 
@@ -236,8 +237,28 @@ static void test_unknown_keys_are_kept(void **state)
 	json_decref(doc);
 }
 
-int main(void)
+/* `--cost FILE` is scripts/bench's: how long reading a document takes, five times over. */
+static int cost(const char *path)
 {
+	for (int i = 0; i < 5; i++) {
+		struct fb_err e = {0};
+		const uint64_t begin = fb_clock_ns();
+		json_t *doc = fb_doc_load(path, &e);
+		const double ms = (double)(fb_clock_ns() - begin) / 1e6;
+		if (!doc) {
+			fprintf(stderr, "%s\n", e.msg);
+			return 1;
+		}
+		printf("%.1f\n", ms);
+		json_decref(doc);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--cost") == 0)
+		return cost(argv[2]);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_agrees_with_schema),
