@@ -70,6 +70,18 @@ run coll all --ranks 2 --mode pipelined -b 64K -e 64K "${fast[@]}" --output "$wo
 ends local-pipelined 0
 holds pipelined-says-so "$work/pipe.json" '[.results[].sync] | unique == ["pipelined"]'
 
+# --- gates: each point's busbw and time -----------------------------------------------------------
+
+run coll all_reduce --comm local --ranks 2 -b 4K -e 64K -f 4 "${fast[@]}" --output "$work/gates-met.json" --quiet \
+	--min-bandwidth 1Kb/s --max-p50 100s
+ends gates-met 0
+holds gates-met-checks "$work/gates-met.json" '[.checks[] | .state == "pass" and (.id | startswith("gate."))] | length >= 6 and all'
+run coll all_reduce --comm local --ranks 2 -b 4K "${fast[@]}" --output "$work/gates-missed.json" --quiet --min-bandwidth 1000Tb/s
+ends gates-missed 1 '--min-bandwidth missed'
+holds gates-missed-checks "$work/gates-missed.json" '[.checks[] | select(.id == "gate.min-bandwidth")] | length >= 1 and all(.state == "fail" and .expected.value == 125000000000000)'
+run coll all_reduce --comm local --ranks 2 -b 4K "${fast[@]}" --output "$work/gates-open.json" --quiet --max-p99 1s
+ends gates-not-judged 3 'cannot support p99'
+
 # --- what the document says ----------------------------------------------------------------------
 
 holds all-operations "$work/float.json" '[.results[].params.op] | unique | length == 5'
