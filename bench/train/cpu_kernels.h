@@ -79,6 +79,31 @@ CPU_BOTH(df, double, float, CPU_TO_D, CPU_SAME, CPU_SAME, double)
 CPU_BOTH(dh, double, uint16_t, CPU_TO_D, CPU_SAME, elem_from_bf16, double)
 CPU_BOTH(dd, double, double, CPU_TO_D, CPU_SAME, CPU_SAME, double)
 
+/* A block of a plain product; its sums stay in registers. Missing rows repeat the last one. */
+#define CPU_BLOCK(name, real)                                                               \
+	static void name(int64_t k, const real *a, int64_t row, int64_t step, int64_t rows, \
+		const real *b, real *c)                                                     \
+	{                                                                                   \
+		const real *a1 = rows > 1 ? a + row : a, *a2 = rows > 2 ? a1 + row : a1;    \
+		const real *a3 = rows > 3 ? a2 + row : a2;                                  \
+		real s0[CPU_COLS] = {0}, s1[CPU_COLS] = {0};                                \
+		real s2[CPU_COLS] = {0}, s3[CPU_COLS] = {0};                                \
+		for (int64_t i = 0; i < k; i++)                                             \
+			for (int j = 0; j < CPU_COLS; j++) {                                \
+				real v = b[i * CPU_COLS + j];                               \
+				s0[j] += a[i * step] * v;                                   \
+				s1[j] += a1[i * step] * v;                                  \
+				s2[j] += a2[i * step] * v;                                  \
+				s3[j] += a3[i * step] * v;                                  \
+			}                                                                   \
+		memcpy(c, s0, sizeof(s0));                                                  \
+		memcpy(c + CPU_COLS, s1, sizeof(s1));                                       \
+		memcpy(c + 2 * CPU_COLS, s2, sizeof(s2));                                   \
+		memcpy(c + 3 * CPU_COLS, s3, sizeof(s3));                                   \
+	}
+CPU_BLOCK(block_f, float)
+CPU_BLOCK(block_d, double)
+
 #define CPU_NAME2(isa) cpu_isa_##isa
 #define CPU_NAME(isa)  CPU_NAME2(isa)
 #define CPU_TEXT2(isa) #isa
@@ -86,6 +111,8 @@ CPU_BOTH(dd, double, double, CPU_TO_D, CPU_SAME, CPU_SAME, double)
 const struct cpu_isa CPU_NAME(CPU_ISA) = {
 	.name = CPU_TEXT(CPU_ISA),
 	.kernels = {[TR_F32] = &kernels_f32, [TR_BF16] = &kernels_bf16, [TR_F64] = &kernels_f64},
+	.block_f = block_f,
+	.block_d = block_d,
 	.cast = {[TR_F32] = {[TR_F32] = cast_ff, [TR_BF16] = cast_fh, [TR_F64] = cast_fd},
 		[TR_BF16] = {[TR_F32] = cast_hf, [TR_BF16] = cast_hh, [TR_F64] = cast_hd},
 		[TR_F64] = {[TR_F32] = cast_df, [TR_BF16] = cast_dh, [TR_F64] = cast_dd}},

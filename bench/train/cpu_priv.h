@@ -12,7 +12,7 @@
 
 #include "bench/train/device.h"
 
-enum { CPU_LANES = 32, CPU_TILE = 64 };
+enum { CPU_LANES = 32, CPU_TILE = 64, CPU_ROWS = 4, CPU_COLS = 16 };
 
 /** Of one work type W with its G. Untyped pointers are W unless they are marked G. */
 struct cpu_kernels {
@@ -66,6 +66,12 @@ struct cpu_isa {
 	/** By to, from of those three types. */
 	void (*cast[3][3])(void *dst, const void *src, int64_t n);
 	void (*accumulate[3][3])(void *dst, const void *src, int64_t n);
+	/** Of the plain products: c [CPU_ROWS][CPU_COLS] = sums over k in order, of up to CPU_ROWS
+	 * rows of A, whose element (r, i) is a[r * row + i * step], and b [k][CPU_COLS]. */
+	void (*block_f)(int64_t k, const float *a, int64_t row, int64_t step, int64_t rows,
+		const float *b, float *c);
+	void (*block_d)(int64_t k, const double *a, int64_t row, int64_t step, int64_t rows,
+		const double *b, double *c);
 };
 extern const struct cpu_isa cpu_isa_base;
 #if defined(__x86_64__)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Matrix products in plain loops: see gemm_plain.h. A block of ROWS x COLS sums stays in registers
- * while k runs; both operands are first laid out in that order, in the type of the sums.
+ * Matrix products in plain loops: see gemm_plain.h. CPU_COLS columns of B are laid out densely, and
+ * blocks of CPU_ROWS rows of A meet them; the block's loop is compiled for several instruction sets
+ * with the CPU's kernels, and gives the same bits with each.
  */
 #include "bench/train/gemm_plain.h"
 
@@ -9,14 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/train/cpu_priv.h"
 #include "bench/train/elem.h"
 
-enum { ROWS = 4, COLS = 16 };
+enum { ROWS = CPU_ROWS, COLS = CPU_COLS };
 
 struct gemm_plan {
 	struct gemm_shape s;
-	size_t real;  /* bytes of a sum */
-	void *rows;   /* [k][ROWS] */
+	const struct cpu_isa *isa;
+	void *rows;   /* [ROWS][k], of bf16 operands only: the others are read where they lie */
 	void *panel;  /* [k][COLS] */
 	void *result; /* [ROWS][COLS] */
 };
@@ -45,13 +47,17 @@ static int create(int device, const struct gemm_shape *s, struct gemm_plan **out
 	if ((s->in == GEMM_F64) != (s->out == GEMM_F64))
 		return fb_fail(e, FB_EXIT_UNMEASURED, EOPNOTSUPP,
 			"the plain product of f64 operands has an f64 result, and no other");
+	const struct cpu_isa *isa = cpu_isa_find(e);
+	if (!isa)
+		return e ? e->code : -EINVAL;
 	struct gemm_plan *p = calloc(1, sizeof(*p));
 	if (p) {
+		size_t real = s->in == GEMM_F64 ? sizeof(double) : sizeof(float);
 		p->s = *s;
-		p->real = s->in == GEMM_F64 ? sizeof(double) : sizeof(float);
-		p->rows = calloc((size_t)s->k * ROWS, p->real);
-		p->panel = calloc((size_t)s->k * COLS, p->real);
-		p->result = calloc((size_t)ROWS * COLS, p->real);
+		p->isa = isa;
+		p->rows = calloc(s->in == GEMM_BF16 ? (size_t)s->k * ROWS : 1, real);
+		p->panel = calloc((size_t)s->k * COLS, real);
+		p->result = calloc((size_t)ROWS * COLS, real);
 	}
 	if (!p || !p->rows || !p->panel || !p->result) {
 		destroy(p);
@@ -67,39 +73,46 @@ static float load(const void *in, enum gemm_dtype t, int64_t i)
 	return t == GEMM_BF16 ? elem_from_bf16(((const uint16_t *)in)[i]) : ((const float *)in)[i];
 }
 
-/* `count` columns of a matrix [k][ld] from `first` on, or rows of [.][ld] when `trans`, as
- * [k][wide] with zeros for what is missing. */
-static void pack(const struct gemm_plan *p, const void *in, int64_t ld, bool trans, int64_t first,
-	int64_t count, int64_t wide, void *out)
+/* Columns [first, first + count) of op(B), with zeros for what a panel has more. */
+static void pack_panel(const struct gemm_plan *p, const void *b, int64_t first, int64_t count)
 {
-	for (int64_t j = 0; j < wide; j++) {
-		int64_t start = trans ? (first + j) * ld : first + j, step = trans ? 1 : ld;
-		for (int64_t k = 0; k < p->s.k; k++) {
-			int64_t at = start + k * step;
+	int64_t col = p->s.trans_b ? p->s.ldb : 1, step = p->s.trans_b ? 1 : p->s.ldb;
+	for (int64_t k = 0; k < p->s.k; k++) {
+		for (int64_t j = 0; j < count; j++) {
+			int64_t at = (first + j) * col + k * step;
 			if (p->s.in == GEMM_F64)
-				((double *)out)[k * wide + j] =
-					j < count ? ((const double *)in)[at] : 0;
+				((double *)p->panel)[k * COLS + j] = ((const double *)b)[at];
 			else
-				((float *)out)[k * wide + j] =
-					j < count ? load(in, p->s.in, at) : 0;
+				((float *)p->panel)[k * COLS + j] = load(b, p->s.in, at);
+		}
+		for (int64_t j = count; j < COLS; j++) {
+			if (p->s.in == GEMM_F64)
+				((double *)p->panel)[k * COLS + j] = 0;
+			else
+				((float *)p->panel)[k * COLS + j] = 0;
 		}
 	}
 }
 
-#define BLOCK(name, real)                                                               \
-	static void name(int64_t k, const real *a, const real *b, real *c)              \
-	{                                                                               \
-		real sum[ROWS][COLS] = {{0}};                                           \
-		for (int64_t i = 0; i < k; i++)                                         \
-			for (int r = 0; r < ROWS; r++)                                  \
-				for (int j = 0; j < COLS; j++)                          \
-					sum[r][j] += a[i * ROWS + r] * b[i * COLS + j]; \
-		for (int r = 0; r < ROWS; r++)                                          \
-			for (int j = 0; j < COLS; j++)                                  \
-				c[r * COLS + j] = sum[r][j];                            \
+/* The sums of one block, into p->result. */
+static void block(const struct gemm_plan *p, const void *a, int64_t first, int64_t rows)
+{
+	const struct gemm_shape *s = &p->s;
+	int64_t row = s->trans_a ? 1 : s->lda, step = s->trans_a ? s->lda : 1;
+	if (s->in == GEMM_F64) {
+		p->isa->block_d(s->k, (const double *)a + first * row, row, step, rows, p->panel,
+			p->result);
+	} else if (s->in == GEMM_F32) {
+		p->isa->block_f(
+			s->k, (const float *)a + first * row, row, step, rows, p->panel, p->result);
+	} else {
+		for (int64_t r = 0; r < rows; r++)
+			for (int64_t k = 0; k < s->k; k++)
+				((float *)p->rows)[r * s->k + k] =
+					load(a, s->in, (first + r) * row + k * step);
+		p->isa->block_f(s->k, p->rows, s->k, 1, rows, p->panel, p->result);
 	}
-BLOCK(block_f, float)
-BLOCK(block_d, double)
+}
 
 static void store(
 	const struct gemm_plan *p, void *c, int64_t row, int64_t rows, int64_t col, int64_t cols)
@@ -130,14 +143,10 @@ static int run(struct gemm_plan *p, const void *a, const void *b, void *c, struc
 	const struct gemm_shape *s = &p->s;
 	for (int64_t col = 0; col < s->n; col += COLS) {
 		int64_t cols = s->n - col < COLS ? s->n - col : COLS;
-		pack(p, b, s->ldb, s->trans_b, col, cols, COLS, p->panel);
+		pack_panel(p, b, col, cols);
 		for (int64_t row = 0; row < s->m; row += ROWS) {
 			int64_t rows = s->m - row < ROWS ? s->m - row : ROWS;
-			pack(p, a, s->lda, !s->trans_a, row, rows, ROWS, p->rows);
-			if (s->in == GEMM_F64)
-				block_d(s->k, p->rows, p->panel, p->result);
-			else
-				block_f(s->k, p->rows, p->panel, p->result);
+			block(p, a, row, rows);
 			store(p, c, row, rows, col, cols);
 		}
 	}
