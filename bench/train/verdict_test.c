@@ -210,7 +210,7 @@ static void tokens(void **state)
 	struct verdict_model m;
 	struct fb_err e = {0};
 	double step, exposed, now = 64;
-	scene(&s, "fsdp", 1e6, 20);
+	scene(&s, "fsdp", 1e6, 60);
 	verdict_model(&s.in, &m);
 	assert_int_equal(verdict_predict(&m, &s.c, 1, 1, &step, &exposed, &e), 0);
 	assert_true(exposed > 0.3);
