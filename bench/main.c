@@ -21,6 +21,7 @@
 #include "collectives/coll.h"
 #include "reports/report.h"
 #include "topo/topo.h"
+#include "verbs/lossless/tree.h"
 #include "verbs/verbs.h"
 #include "version.h"
 
@@ -112,6 +113,7 @@ int main(int argc, char **argv)
 		train_cmd,
 		null_cmd,
 		gpu_check_cmd,
+		tree_cmd,
 		claims_cmd,
 		report_cmd,
 		compare_cmd,

@@ -45,6 +45,50 @@ static int ask_pause(int fd, const char *ifname, struct fb_strbuf *b)
 	return rc;
 }
 
+/* The modes of 10 Gb/s and more, by bit of the kernel's masks (include/uapi/linux/ethtool.h, enum
+ * ethtool_link_mode_bit_indices; those from 93 on are newer than some headers). */
+static const struct {
+	uint8_t bit;
+	const char *name;
+} modes[] = {{12, "10000baseT/Full"}, {18, "10000baseKX4/Full"}, {19, "10000baseKR/Full"},
+	{20, "10000baseR_FEC"}, {21, "20000baseMLD2/Full"}, {22, "20000baseKR2/Full"},
+	{23, "40000baseKR4/Full"}, {24, "40000baseCR4/Full"}, {25, "40000baseSR4/Full"},
+	{26, "40000baseLR4/Full"}, {27, "56000baseKR4/Full"}, {28, "56000baseCR4/Full"},
+	{29, "56000baseSR4/Full"}, {30, "56000baseLR4/Full"}, {31, "25000baseCR/Full"},
+	{32, "25000baseKR/Full"}, {33, "25000baseSR/Full"}, {34, "50000baseCR2/Full"},
+	{35, "50000baseKR2/Full"}, {36, "100000baseKR4/Full"}, {37, "100000baseSR4/Full"},
+	{38, "100000baseCR4/Full"}, {39, "100000baseLR4_ER4/Full"}, {40, "50000baseSR2/Full"},
+	{42, "10000baseCR/Full"}, {43, "10000baseSR/Full"}, {44, "10000baseLR/Full"},
+	{45, "10000baseLRM/Full"}, {46, "10000baseER/Full"}, {52, "50000baseKR/Full"},
+	{53, "50000baseSR/Full"}, {54, "50000baseCR/Full"}, {55, "50000baseLR_ER_FR/Full"},
+	{56, "50000baseDR/Full"}, {57, "100000baseKR2/Full"}, {58, "100000baseSR2/Full"},
+	{59, "100000baseCR2/Full"}, {60, "100000baseLR2_ER2_FR2/Full"}, {61, "100000baseDR2/Full"},
+	{62, "200000baseKR4/Full"}, {63, "200000baseSR4/Full"}, {64, "200000baseLR4_ER4_FR4/Full"},
+	{65, "200000baseDR4/Full"}, {66, "200000baseCR4/Full"}, {69, "400000baseKR8/Full"},
+	{70, "400000baseSR8/Full"}, {71, "400000baseLR8_ER8_FR8/Full"}, {72, "400000baseDR8/Full"},
+	{73, "400000baseCR8/Full"}, {75, "100000baseKR/Full"}, {76, "100000baseSR/Full"},
+	{77, "100000baseLR_ER_FR/Full"}, {78, "100000baseCR/Full"}, {79, "100000baseDR/Full"},
+	{80, "200000baseKR2/Full"}, {81, "200000baseSR2/Full"}, {82, "200000baseLR2_ER2_FR2/Full"},
+	{83, "200000baseDR2/Full"}, {84, "200000baseCR2/Full"}, {85, "400000baseKR4/Full"},
+	{86, "400000baseSR4/Full"}, {87, "400000baseLR4_ER4_FR4/Full"}, {88, "400000baseDR4/Full"},
+	{89, "400000baseCR4/Full"}, {93, "800000baseCR8/Full"}, {94, "800000baseKR8/Full"},
+	{95, "800000baseDR8/Full"}, {96, "800000baseDR8_2/Full"}, {97, "800000baseSR8/Full"},
+	{98, "800000baseVR8/Full"}};
+
+static void add_modes(const struct ethtool_link_settings *s, struct fb_strbuf *b)
+{
+	const uint32_t *supported = (const void *)(s + 1);
+	int words = s->link_mode_masks_nwords;
+	const char *before = "\tSupported link modes:   ";
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (modes[i].bit / 32 >= words ||
+			!(supported[modes[i].bit / 32] >> modes[i].bit % 32 & 1))
+			continue;
+		fb_strbuf_printf(b, "%s%s\n", before, modes[i].name);
+		before = "\t                        ";
+	}
+}
+
 static int ask_link(int fd, const char *ifname, struct fb_strbuf *b)
 {
 	/* three masks of at most 127 words follow the structure */
@@ -62,6 +106,7 @@ static int ask_link(int fd, const char *ifname, struct fb_strbuf *b)
 	if (rc != 0)
 		return rc;
 	fb_strbuf_printf(b, "Settings for %s:\n", ifname);
+	add_modes(s, b);
 	if (s->speed == (uint32_t)SPEED_UNKNOWN)
 		fb_strbuf_add(b, "\tSpeed: Unknown!\n");
 	else
@@ -181,10 +226,40 @@ static void read_pause(const char *text, struct port_facts *p)
 	set_on_off(text, "Autonegotiate", &p->pause_autoneg);
 }
 
+/* The fastest of "Supported link modes:", which go on over lines without a colon. */
+static void read_modes(const char *text, struct port_facts *p)
+{
+	static const char key[] = "Supported link modes:";
+	struct fact_int *f = &p->max_speed_mbps;
+	const char *at = strstr(text, key);
+	long long best = 0;
+	for (const char *end = NULL; at && at != end;) {
+		at += strncmp(at, key, strlen(key)) == 0 ? strlen(key) : 0;
+		end = at + strcspn(at, "\n");
+		if (memchr(at, ':', (size_t)(end - at)))
+			break;
+		while (at < end) {
+			char *rest;
+			at += strspn(at, " \t");
+			long long v = strtoll(at, &rest, 10);
+			if (rest != at && strncmp(rest, "base", 4) == 0 && v > best)
+				best = v;
+			at += strcspn(at, " \t\n");
+		}
+		at = *end ? end + 1 : end;
+	}
+	f->f.state = best > 0 ? FACT_KNOWN : FACT_ABSENT;
+	if (best > 0)
+		f->v = best;
+	else
+		snprintf(f->f.why, sizeof(f->f.why), "the driver names no link modes");
+}
+
 static void read_link(const char *text, struct port_facts *p)
 {
 	char v[32], *end;
 	struct fact_int *f = &p->speed_mbps;
+	read_modes(text, p);
 	if (!value_of(text, "Speed", v, sizeof(v))) {
 		f->f.state = FACT_ABSENT;
 		snprintf(f->f.why, sizeof(f->f.why), "the driver tells no speed");
@@ -259,7 +334,7 @@ static int get(const struct fb_sysroot *r, const char *ifname, const char *recor
 void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 {
 	struct fact *const pause[] = {&p->pause_rx.f, &p->pause_tx.f, &p->pause_autoneg.f};
-	struct fact *const speed[] = {&p->speed_mbps.f};
+	struct fact *const speed[] = {&p->speed_mbps.f, &p->max_speed_mbps.f};
 	struct fact *const stats[] = {&p->stats_f};
 	const struct {
 		const char *call, *recorded;
@@ -269,7 +344,7 @@ void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 		size_t n;
 	} doors[] = {{"SIOCETHTOOL GPAUSEPARAM", ETHTOOL_RECORDED_PAUSE, ask_pause, read_pause,
 			     pause, 3},
-		{"SIOCETHTOOL GLINKSETTINGS", ETHTOOL_RECORDED_LINK, ask_link, read_link, speed, 1},
+		{"SIOCETHTOOL GLINKSETTINGS", ETHTOOL_RECORDED_LINK, ask_link, read_link, speed, 2},
 		{"SIOCETHTOOL GSTATS", ETHTOOL_RECORDED_STATS, ask_stats, read_stats, stats, 1}};
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
 		char path[96], *text = NULL;
