@@ -18,3 +18,5 @@ SRC += verbs/lossless/dcb.c verbs/lossless/ethtool.c verbs/lossless/facts.c verb
 SRC += verbs/lossless/checks.c verbs/lossless/roce_link.c verbs/lossless/roce_qos.c verbs/lossless/roce_live.c verbs/lossless/ib.c
 SRC += verbs/lossless/tree.c verbs/lossless/tree_dcb.c verbs/lossless/tree_text.c
 TESTS += verbs/lossless/facts_test.c
+TESTS += verbs/lossless/dcb_test.c verbs/lossless/ethtool_test.c
+FUZZ += verbs/lossless/dcb_fuzz.c

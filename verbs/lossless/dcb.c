@@ -38,6 +38,21 @@ static void broken(struct fact *f, const char *why)
 	snprintf(f->why, sizeof(f->why), "%s", why);
 }
 
+/* What is not known of an answer that is cut off may have been in what is missing. */
+static void cut_off(struct dcb_facts *d, bool dcbx)
+{
+	static const char why[] = "the kernel's answer is cut off";
+	struct fact *const f[] = {&d->ieee, &d->ets_f, &d->pfc_f, &d->app_f, &d->buffer_f,
+		&d->peer_pfc_f, &d->peer_ets_f, &d->peer_app_f, &d->trust_f};
+	if (dcbx) {
+		broken(&d->dcbx_f, why);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(f) / sizeof(f[0]); i++)
+		if (f[i]->state != FACT_KNOWN || i == 0)
+			broken(f[i], why);
+}
+
 static void known(struct fact *f)
 {
 	if (f->state == FACT_BROKEN)
@@ -194,7 +209,7 @@ static void top_entry(const struct nlattr *a, struct dcb_facts *d)
 		d->apps = d->peer_apps = d->trusts = 0;
 		known(&d->ieee);
 		if (!each(payload(a), payload_len(a), ieee_entry, d))
-			broken(&d->ieee, "the kernel's answer is cut off");
+			cut_off(d, false);
 		break;
 	case DCB_ATTR_DCBX: fixed(a, &d->dcbx, 1, &d->dcbx_f); break;
 	default: break;
@@ -216,9 +231,9 @@ static void refused(struct dcb_facts *d, int code, bool dcbx)
 	} else {
 		snprintf(why, sizeof(why), "the kernel answered: %s", strerror(code));
 	}
-	if (!dcbx)
+	if (!dcbx) {
 		all_ieee(d, s, why);
-	if (d->dcbx_f.state != FACT_KNOWN) {
+	} else {
 		d->dcbx_f.state = s;
 		snprintf(d->dcbx_f.why, sizeof(d->dcbx_f.why), "%s", why);
 	}
@@ -241,25 +256,24 @@ static void read_message(const struct nlmsghdr *h, struct dcb_facts *d, bool dcb
 	if (h->nlmsg_type != RTM_GETDCB && h->nlmsg_type != RTM_SETDCB)
 		return;
 	if (body < sizeof(struct dcbmsg)) {
-		broken(dcbx ? &d->dcbx_f : &d->ieee, "the kernel's answer is cut off");
+		cut_off(d, dcbx);
 		return;
 	}
 	p += MNL_ALIGN(sizeof(struct dcbmsg));
 	body -= MNL_ALIGN(sizeof(struct dcbmsg)) < body ? MNL_ALIGN(sizeof(struct dcbmsg)) : body;
 	if (!each(p, body, top_entry, d))
-		broken(dcbx ? &d->dcbx_f : &d->ieee, "the kernel's answer is cut off");
+		cut_off(d, dcbx);
 }
 
-static void parse(const void *answer, size_t len, struct dcb_facts *d, bool dcbx)
+static void read_messages(const void *answer, size_t len, struct dcb_facts *d, bool dcbx)
 {
-	struct fact *f = dcbx ? &d->dcbx_f : &d->ieee;
 	const char *at = answer;
 	bool any = false;
 	while (len >= MNL_NLMSG_HDRLEN) {
 		struct nlmsghdr h;
 		memcpy(&h, at, sizeof(h));
 		if (h.nlmsg_len < MNL_NLMSG_HDRLEN || h.nlmsg_len > len) {
-			broken(f, "the kernel's answer is cut off");
+			cut_off(d, dcbx);
 			return;
 		}
 		read_message((const struct nlmsghdr *)(const void *)at, d, dcbx);
@@ -271,7 +285,20 @@ static void parse(const void *answer, size_t len, struct dcb_facts *d, bool dcbx
 		len -= step;
 	}
 	if (!any || len > 0)
-		broken(f, "the kernel's answer is cut off");
+		cut_off(d, dcbx);
+}
+
+static void parse(const void *answer, size_t len, struct dcb_facts *d, bool dcbx)
+{
+	read_messages(answer, len, d, dcbx);
+	/* An acknowledgement alone, or another message: nothing was said. */
+	struct fact *f = dcbx ? &d->dcbx_f : &d->ieee;
+	if (f->state != FACT_UNREAD)
+		return;
+	if (dcbx)
+		broken(f, "the kernel answered, but not this question");
+	else
+		all_ieee(d, FACT_BROKEN, "the kernel answered, but not this question");
 }
 
 void dcb_parse(const void *answer, size_t len, struct dcb_facts *d)
@@ -279,10 +306,11 @@ void dcb_parse(const void *answer, size_t len, struct dcb_facts *d)
 	/* Recorded bytes lie anywhere; attributes want 4. */
 	void *copy = malloc(len ? len : 1);
 	if (!copy) {
-		broken(&d->ieee, "no memory for the kernel's answer");
+		all_ieee(d, FACT_BROKEN, "no memory for the kernel's answer");
 		return;
 	}
-	memcpy(copy, answer, len);
+	if (len > 0)
+		memcpy(copy, answer, len);
 	parse(copy, len, d, false);
 	free(copy);
 }

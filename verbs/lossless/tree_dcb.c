@@ -12,8 +12,7 @@
 #include "verbs/lossless/tree_priv.h"
 
 #define APP_TRUST_TABLE 11 /* Linux 6.3: DCB_ATTR_DCB_APP_TRUST_TABLE */
-#define TRUST_ENTRY     1
-#define PEER_APP_ENTRY  1
+#define DCB_APP_ENTRY   2  /* of a selector that is not IEEE's */
 /* Header, message, name, and every table at its largest. */
 #define LARGEST 8192
 
@@ -54,9 +53,7 @@ static void put_apps(struct nlmsghdr *h, uint16_t type, const struct dcb_app_ent
 		const struct dcb_app x = {.selector = a[i].selector,
 			.priority = a[i].priority,
 			.protocol = a[i].protocol};
-		mnl_attr_put(h,
-			type == DCB_ATTR_IEEE_APP_TABLE ? DCB_ATTR_IEEE_APP : PEER_APP_ENTRY,
-			sizeof(x), &x);
+		mnl_attr_put(h, DCB_ATTR_IEEE_APP, sizeof(x), &x);
 	}
 	mnl_attr_nest_end(h, table);
 }
@@ -73,7 +70,8 @@ static void put_trust(struct nlmsghdr *h, const struct dcb_facts *d)
 {
 	struct nlattr *table = mnl_attr_nest_start(h, APP_TRUST_TABLE);
 	for (int i = 0; i < d->trusts; i++)
-		mnl_attr_put_u8(h, TRUST_ENTRY, d->trust[i]);
+		mnl_attr_put_u8(
+			h, d->trust[i] > 5 ? DCB_APP_ENTRY : DCB_ATTR_IEEE_APP, d->trust[i]);
 	mnl_attr_nest_end(h, table);
 }
 
