@@ -3,6 +3,7 @@
  * fabricbench: the table of commands. The only file that knows every module, and the only one that
  * may end the process.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "collectives/coll.h"
 #include "reports/report.h"
 #include "topo/topo.h"
+#include "verbs/lossless/check_cmd.h"
 #include "verbs/lossless/tree.h"
 #include "verbs/verbs.h"
 #include "version.h"
@@ -91,7 +93,10 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 			continue;
 		if (c->run == NULL && !c->sub) /* run: the one command that must know all others */
 			return run_plan_main(argc - 1, argv + 1, commands);
-		if (!c->sub)
+		/* A group may have options of its own: "check --list". */
+		bool own = c->sub && c->run && argc > 2 && argv[2][0] == '-' &&
+			   strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0;
+		if (!c->sub || own)
 			return c->run(argc - 1, argv + 1);
 		snprintf(next, sizeof(next), "%s%s ", group, c->name);
 		return dispatch(commands, c->sub, next, argc - 1, argv + 1);
@@ -108,6 +113,7 @@ int main(int argc, char **argv)
 	}
 	const struct fb_cmd commands[] = {
 		topo_cmd,
+		check_cmd,
 		verbs_cmd,
 		coll_cmd,
 		train_cmd,

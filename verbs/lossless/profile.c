@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench/core/json.h"
+#include "bench/core/proc.h"
 #include "bench/core/strbuf.h"
 #include "bench/core/sysroot.h"
 #include "bench/core/units.h"
@@ -332,12 +333,10 @@ static const char *const places[] = {
 static bool place(size_t i, char *buf, size_t len)
 {
 	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	if (i == N_PLACES)
 		return snprintf(buf, len, "%s/share/fabricbench/profiles", FB_PREFIX) < (int)len;
-	if (i > N_PLACES || n <= 0)
+	if (i > N_PLACES || fb_self_path(program, sizeof(program)) != 0)
 		return false;
-	program[n] = '\0';
 	char *slash = strrchr(program, '/');
 	if (slash)
 		*slash = '\0';

@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `fabricbench check roce|ib|all [DEVICE]`: facts, findings, the comparison of nodes, the verdict,
+ * and the forms in which they are printed.
+ */
+#include "verbs/lossless/check_cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/core/json.h"
+#include "bench/core/log.h"
+#include "bench/core/result.h"
+#include "bench/core/sysinfo.h"
+#include "bench/core/units.h"
+#include "topo/topo.h"
+#include "verbs/lossless/others.h"
+#include "verbs/lossless/summary.h"
+
+/* Windows come from here once something can make them. */
+static const struct check_live_ops *const live_ops = NULL;
+
+enum layer { ROCE = 1, IB = 2, ALL = 3 };
+enum format { TABLE, JSON, JUNIT, MARKDOWN };
+static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
+
+struct check_cfg {
+	char *device, *profile, *sysroot, *explain;
+	bool live, list, learn, strict;
+	struct fb_opt_list require, others;
+	int format;
+};
+struct command {
+	enum layer layer;
+	struct check_cfg check;
+	struct fb_output_cfg out;
+	void *live; /* live_ops->cfg_size bytes */
+};
+
+#define O(field) offsetof(struct check_cfg, field)
+static const struct fb_opt opts[] = {
+	{.letter = 'd',
+		.name = "device",
+		.type = FB_OPT_STRING,
+		.offset = O(device),
+		.arg = "DEVICE",
+		.help = "only this RDMA device",
+		.positional = true},
+	{.name = "profile",
+		.type = FB_OPT_STRING,
+		.offset = O(profile),
+		.arg = "FILE",
+		.help = "what the site has decided: an INI file, or the name of a shipped one; "
+			"without it only consistency is judged"},
+	{.name = "sysroot",
+		.type = FB_OPT_STRING,
+		.offset = O(sysroot),
+		.arg = "DIR",
+		.help = "judge a recorded tree instead of this machine"},
+	{.name = "live",
+		.type = FB_OPT_FLAG,
+		.offset = O(live),
+		.help = "judge this machine, and take from --sysroot only what this user may not "
+			"read"},
+	{.name = "others",
+		.type = FB_OPT_LIST,
+		.offset = O(others),
+		.arg = "DIR|FILE,...",
+		.help = "other nodes to compare with: documents of checks, recorded trees, or "
+			"folders of them"},
+	{.name = "require",
+		.type = FB_OPT_LIST,
+		.offset = O(require),
+		.arg = "ID,...",
+		.help = "these checks must be judged, or the verdict is INCOMPLETE"},
+	{.name = "strict", .type = FB_OPT_FLAG, .offset = O(strict), .help = "a warning fails too"},
+	{.name = "format",
+		.type = FB_OPT_ENUM,
+		.offset = O(format),
+		.arg = "FORMAT",
+		.help = "what is printed: table, json, junit or markdown",
+		.def = "table",
+		.names = formats},
+	{.name = "list",
+		.type = FB_OPT_FLAG,
+		.offset = O(list),
+		.help = "print what checks there are"},
+	{.name = "explain",
+		.type = FB_OPT_STRING,
+		.offset = O(explain),
+		.arg = "ID",
+		.help = "print all that is known of one check"},
+	{.name = "learn",
+		.type = FB_OPT_FLAG,
+		.offset = O(learn),
+		.help = "print the profile of this node, for others to be judged by"},
+	{.name = NULL},
+};
+#undef O
+
+static const char notes[] =
+	"States: pass, warn, fail; info: told, not judged; skip: not available, or not visible from\n"
+	"here, with the reason; error: an answer that cannot be right. Skip and error are never a\n"
+	"pass or a fail.\n"
+	"\n"
+	"Profiles are INI lines KEY = VALUE: name, source, roce-dscp (up to four), roce-priority,\n"
+	"cnp-dscp, cnp-priority, pfc (priorities, or none), trust (dscp, pcp), congestion (ecn,\n"
+	"pfc-only), adaptive-routing (yes, no), mtu, ets-share, cable-length, rate, pkey, sl.\n"
+	"\n"
+	"Examples:\n"
+	"  fabricbench check roce --profile dscp26-cnp48-6\n"
+	"  fabricbench check roce --learn > site.ini\n"
+	"  fabricbench check all --sysroot recorded/node17 --others recorded\n"
+	"  fabricbench check --explain R15\n"
+	"\n"
+	"Exit status: 0 ACCEPTED; 1 REJECTED: a check failed (with --strict, or warned); 3\n"
+	"INCOMPLETE: what --require names could not be judged; 77 nothing could be judged; 2 usage.";
+
+static void fill_spec(struct fb_opt_spec *spec, struct command *c)
+{
+	static const char *const names[] = {
+		[0] = "check", [ROCE] = "check roce", [IB] = "check ib", [ALL] = "check all"};
+	static const char *const summaries[] = {[0] = "",
+		[ROCE] = "Is RoCE lossless here? Every port: "
+			 "what was read, what was expected "
+			 "and why, and the command that "
+			 "mends it.",
+		[IB] = "Are the InfiniBand ports as they must be? What was read, what was expected "
+		       "and why, and the command that mends it.",
+		[ALL] = "Every check of every RDMA port of this node, each by its own link layer."};
+	*spec = (struct fb_opt_spec){
+		.command = names[c->layer],
+		.usage = "[DEVICE] [options]",
+		.summary = summaries[c->layer],
+		.notes = notes,
+		.sets = {{"Checks", opts, &c->check}, {"Output", fb_output_opts, &c->out}},
+	};
+	if (live_ops)
+		spec->sets[2] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
+}
+
+/* ---- what checks there are ------------------------------------------------------------------- */
+
+#define MAX_DEFS 128
+/* All definitions that a command has, as one table. */
+static void collect(enum layer layer, struct fb_check_def *defs)
+{
+	size_t n = 0;
+	for (const struct port_check *p = roce_checks; (layer & ROCE) && p->def.id; p++)
+		defs[n++] = p->def;
+	for (const struct port_check *p = ib_checks; (layer & IB) && p->def.id; p++)
+		defs[n++] = p->def;
+	for (const struct fb_check_def *d = equal_checks; d->id; d++)
+		defs[n++] = *d;
+	defs[n] = (struct fb_check_def){.id = NULL};
+}
+
+static int tell_checks(const struct command *c, struct fb_err *e)
+{
+	struct fb_check_def defs[MAX_DEFS];
+	const struct fb_check_def *tables[] = {defs};
+	collect(c->check.explain ? ALL : c->layer, defs);
+	if (c->check.explain)
+		return fb_check_explain(tables, 1, c->check.explain, stdout, e);
+	fb_check_list(tables, 1, stdout);
+	return 0;
+}
+
+/* A required check that does not exist would be missing for ever. */
+static int check_required(const struct command *c, struct fb_err *e)
+{
+	struct fb_check_def defs[MAX_DEFS];
+	collect(c->layer, defs);
+	for (size_t i = 0; i < c->check.require.n; i++) {
+		const char *id = c->check.require.v[i], *nearest = defs[0].id;
+		unsigned least = ~0u;
+		for (const struct fb_check_def *d = defs; d->id; d++) {
+			unsigned distance = fb_edit_distance(d->id, id);
+			nearest = distance < least ? d->id : nearest;
+			least = distance < least ? distance : least;
+		}
+		if (least == 0)
+			continue;
+		fb_fail_usage(e, "--require %s: this command has no such check", id);
+		fb_hint(e, "did you mean %s? --list prints them all", nearest);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+struct examined {
+	struct node_facts facts;
+	struct profile profile;
+	struct others others;
+	char *taken; /* --live: reads that the recording answered */
+	char age[48];
+	bool tree; /* all facts are recorded */
+};
+
+static int read_profile(const struct command *c, struct profile *p, struct fb_err *e)
+{
+	profile_none(p);
+	return c->check.profile ? profile_read(c->check.profile, p, e) : 0;
+}
+
+static void tell_age(struct examined *x, const struct node_facts *tree)
+{
+	if (!fact_known(&tree->recorded.f) ||
+		!facts_age(tree->recorded.v, (int64_t)time(NULL), x->age, sizeof(x->age)))
+		snprintf(x->age, sizeof(x->age), "it is not told when");
+}
+
+/* The live machine, with what this user may not read from the recording. */
+static int read_both(
+	const struct command *c, const struct fb_sysroot *r, struct examined *x, struct fb_err *e)
+{
+	struct fb_sysroot live = {.dir = NULL};
+	struct node_facts tree;
+	int rc = facts_read(&live, c->check.device, &x->facts, e);
+	if (rc < 0)
+		return rc;
+	rc = facts_read(r, NULL, &tree, e);
+	if (rc < 0) {
+		facts_free(&x->facts);
+		return rc;
+	}
+	facts_overlay(&x->facts, &tree, &x->taken);
+	tell_age(x, &tree);
+	facts_free(&tree);
+	return 0;
+}
+
+static int read_facts(
+	const struct command *c, const struct fb_sysroot *r, struct examined *x, struct fb_err *e)
+{
+	if (c->check.live)
+		return read_both(c, r, x, e);
+	int rc = facts_read(r, c->check.device, &x->facts, e);
+	x->tree = rc == 0 && !fb_sysroot_is_live(r);
+	if (x->tree)
+		tell_age(x, &x->facts);
+	return rc;
+}
+
+static void free_examined(struct examined *x)
+{
+	others_free(&x->others);
+	facts_free(&x->facts);
+	free(x->taken);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+/* One row for a port that the command is not about: the whole table would only repeat itself. */
+static void pass_over(
+	const struct port_facts *p, const struct port_check *table, struct fb_doc *doc)
+{
+	struct fb_finding f = {.state = FB_CHECK_ERROR};
+	const struct port_check *row = &table[table == roce_checks ? 1 : 0];
+	snprintf(f.subject, sizeof(f.subject), "%s/%d", p->device, p->port);
+	fb_find(&f, FB_CHECK_SKIP, "the port's link layer is %s: see check %s",
+		p->ethernet ? "Ethernet" : "InfiniBand", p->ethernet ? "roce" : "ib");
+	fb_find_read(&f, "%s", p->link_layer.f.read);
+	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
+}
+
+static void check_ports(const struct command *c, const struct examined *x,
+	const struct port_window *windows, struct fb_doc *doc)
+{
+	for (int i = 0; i < x->facts.ports; i++) {
+		const struct port_facts *p = &x->facts.port[i];
+		struct check_input in = {.node = &x->facts,
+			.port = p,
+			.profile = &x->profile,
+			.window = windows ? &windows[i] : NULL,
+			.others = (const struct node_facts *const *)x->others.node,
+			.n_others = x->others.n};
+		if (c->layer & (p->ethernet ? ROCE : IB))
+			checks_run(p->ethernet ? roce_checks : ib_checks, &in, doc);
+		else
+			pass_over(p, c->layer == IB ? ib_checks : roce_checks, doc);
+	}
+}
+
+/* A card that could, without a device that does, is a fault and not an absence. */
+static void check_no_ports(const struct fb_sysroot *r, enum layer layer, struct fb_doc *doc)
+{
+	char why[256];
+	struct fb_finding f = {.state = FB_CHECK_ERROR};
+	const struct port_check *row = layer == IB ? ib_checks : roce_checks;
+	int hardware = topo_rdma_hardware(r, why, sizeof(why));
+	if (hardware == 2) {
+		snprintf(f.subject, sizeof(f.subject), "%.150s", why);
+		fb_find(&f, FB_CHECK_FAIL, "RDMA hardware without an RDMA device");
+		fb_find_expected(&f, "a card that can RDMA is there", "an RDMA device");
+		fb_find_remedy(&f, NULL,
+			"modprobe the card's RDMA driver (mlx5_ib, bnxt_re, irdma); dmesg");
+	} else {
+		snprintf(f.subject, sizeof(f.subject), "this node");
+		fb_find(&f, FB_CHECK_SKIP, "not available: there is no RDMA device here");
+	}
+	fb_find_read(&f, "/sys/class/infiniband");
+	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
+}
+
+/* How old what was not read now is: with each check that rests on it. */
+static void mark_ages(const struct examined *x, struct fb_doc *doc)
+{
+	json_t *checks = json_object_get(fb_doc_json(doc), "checks"), *check;
+	size_t i;
+	if (!x->age[0])
+		return;
+	json_array_foreach (checks, i, check) {
+		char line[400], text[400];
+		const char *read = fb_json_str(check, "read", "");
+		snprintf(line, sizeof(line), "\n%.300s\n", read);
+		if (!x->tree && (!x->taken || !strstr(x->taken, line)))
+			continue;
+		snprintf(text, sizeof(text), "%.300s (recorded: %s)", read, x->age);
+		fb_json_set_str(check, "read", text);
+	}
+}
+
+static int run_checks(const struct command *c, const struct fb_sysroot *r, struct examined *x,
+	struct fb_doc *doc, struct fb_err *e)
+{
+	struct port_window *windows = NULL;
+	int rc = 0;
+	if (live_ops && live_ops->wanted(c->live) && x->facts.ports > 0) {
+		windows = calloc((size_t)x->facts.ports, sizeof(*windows));
+		rc = windows ? live_ops->fill(c->live, r, &x->facts, windows, doc, e)
+			     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
+	}
+	if (rc == 0 && x->facts.ports == 0)
+		check_no_ports(r, c->layer, doc);
+	if (rc == 0)
+		check_ports(c, x, windows, doc);
+	for (int i = 0; windows && i < x->facts.ports; i++) {
+		json_decref(windows[i].stats);
+		json_decref(windows[i].counters);
+	}
+	free(windows);
+	return rc;
+}
+
+static void compare_nodes(const struct examined *x, struct fb_doc *doc)
+{
+	const struct node_facts **nodes =
+		calloc((size_t)x->others.n + 1, sizeof(const struct node_facts *));
+	if (!nodes) {
+		fb_doc_warn(doc, "no memory to compare %d nodes", x->others.n + 1);
+		return;
+	}
+	nodes[0] = &x->facts;
+	for (int i = 0; i < x->others.n; i++) {
+		nodes[i + 1] = x->others.node[i];
+		fb_doc_hide(doc, x->others.node[i]->host);
+	}
+	equal_run(nodes, x->others.n + 1, doc);
+	free(nodes);
+}
+
+/* ---- printing -------------------------------------------------------------------------------- */
+
+static void print_check(const json_t *c, FILE *out)
+{
+	const char *state = fb_json_str(c, "state", "?");
+	const json_t *expected = json_object_get(c, "expected");
+	bool bad = strcmp(state, "fail") == 0 || strcmp(state, "warn") == 0;
+	fprintf(out, "  %-5s %-4s %s: %s\n", state, fb_json_str(c, "id", "?"),
+		fb_json_str(c, "title", ""),
+		fb_json_str(c, "observed", fb_json_str(c, "reason", "")));
+	if (!bad)
+		return;
+	if (json_is_object(expected))
+		fprintf(out, "             expected %s (%s)\n", fb_json_str(expected, "value", ""),
+			fb_json_str(expected, "source", ""));
+	if (fb_json_str(c, "remedy", NULL))
+		fprintf(out, "             remedy: %s\n", fb_json_str(c, "remedy", ""));
+	if (fb_json_str(c, "side_effect", NULL))
+		fprintf(out, "             this disturbs: %s\n", fb_json_str(c, "side_effect", ""));
+}
+
+static void print_table(const json_t *doc, FILE *out)
+{
+	const json_t *verdict = json_object_get(doc, "verdict"), *c;
+	const json_t *counts = json_object_get(verdict, "accounted");
+	const char *before = "";
+	size_t i;
+	json_array_foreach (json_object_get(doc, "checks"), i, c) {
+		const char *subject = fb_json_str(c, "subject", "all nodes");
+		if (strcmp(subject, before) != 0)
+			fprintf(out, "%s%s\n", i ? "\n" : "", subject);
+		before = subject;
+		print_check(c, out);
+	}
+	json_array_foreach (json_object_get(doc, "warnings"), i, c)
+		fprintf(out, "\nwarning: %s\n", json_string_value(c));
+	fprintf(out, "\n%s:", fb_json_str(verdict, "state", "not judged"));
+	for (int s = 0; s < FB_CHECK_STATES; s++)
+		fprintf(out, "%s %lld %s", s ? "," : "",
+			(long long)fb_json_int(counts, fb_check_state_names[s], 0),
+			fb_check_state_names[s]);
+	fputc('\n', out);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int judge(const struct command *c, struct fb_doc *doc)
+{
+	const struct fb_check_judge j = {.strict = c->check.strict,
+		.require = c->check.require.v,
+		.n_require = c->check.require.n};
+	return fb_check_judge(doc, &j);
+}
+
+static void describe(const struct command *c, const struct examined *x, const struct fb_sysroot *r,
+	struct fb_doc *doc)
+{
+	json_t *fabric = summary_json(&x->facts);
+	fb_json_set_str(fabric, "profile", x->profile.given ? c->check.profile : NULL);
+	if (x->profile.source[0])
+		fb_json_set_str(fabric, "profile_source", x->profile.source);
+	if (x->age[0])
+		fb_json_set_str(fabric, "age", x->age);
+	json_object_set_new(fb_doc_json(doc), "fabric", fabric);
+	if (!fb_sysroot_is_live(r) && !c->check.live)
+		fb_doc_hide(doc, x->facts.host);
+}
+
+static int work(
+	const struct command *c, const struct fb_sysroot *r, struct fb_doc *doc, struct fb_err *e)
+{
+	struct examined x = {0};
+	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
+		return (int)e->exit;
+	int rc = others_read(&c->check.others, x.facts.host, &x.others, e);
+	if (rc == 0) {
+		describe(c, &x, r, doc);
+		rc = run_checks(c, r, &x, doc, e);
+	}
+	if (rc == 0 && c->check.others.n > 0)
+		compare_nodes(&x, doc);
+	if (rc == 0)
+		mark_ages(&x, doc);
+	free_examined(&x);
+	return rc == 0 ? judge(c, doc) : (int)e->exit;
+}
+
+static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_err *e)
+{
+	struct examined x = {0};
+	if (read_facts(c, r, &x, e) < 0)
+		return (int)e->exit;
+	int rc = profile_learn(&x.facts, stdout, e);
+	free_examined(&x);
+	return rc < 0 ? (int)e->exit : FB_EXIT_OK;
+}
+
+static int prepare(struct command *c, struct fb_err *e)
+{
+	if (c->check.live && !c->check.sysroot) {
+		fb_fail_usage(
+			e, "--live goes with --sysroot: it fills in what only root could read");
+		fb_hint(e, "leave it out to judge this machine alone");
+		return -EINVAL;
+	}
+	if (c->out.json && c->check.format != TABLE && c->check.format != JSON)
+		return fb_fail_usage(
+			e, "--json and --format %s exclude each other", formats[c->check.format]);
+	if (c->check.format == JSON)
+		c->out.json = true;
+	return check_required(c, e);
+}
+
+static int with_document(struct command *c, struct fb_opt_spec *spec, const struct fb_sysroot *r,
+	int argc, char **argv, struct fb_err *e)
+{
+	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, &c->out, e);
+	if (!doc)
+		return (int)e->exit;
+	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
+	fb_doc_set_table(doc, c->check.format == JUNIT      ? fb_check_junit
+			      : c->check.format == MARKDOWN ? fb_check_markdown
+							    : print_table);
+	int status = work(c, r, doc, e);
+	if (e->code != 0) {
+		fb_doc_error(doc, e);
+		fb_doc_set_table(doc, NULL);
+	}
+	status = fb_doc_finish(doc, status);
+	fb_doc_free(doc);
+	return status;
+}
+
+static int run_layer(enum layer layer, int argc, char **argv)
+{
+	struct command c = {.layer = layer};
+	struct fb_opt_spec spec;
+	struct fb_sysroot r = {.dir = NULL};
+	struct fb_err e = {0};
+	int status = FB_EXIT_OK;
+	c.live = live_ops ? calloc(1, live_ops->cfg_size) : NULL;
+	fill_spec(&spec, &c);
+	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	if (rc != 0) {
+		free(c.live);
+		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
+	}
+	if (c.check.list || c.check.explain)
+		rc = tell_checks(&c, &e);
+	else if ((rc = prepare(&c, &e)) == 0 &&
+		 (rc = fb_sysroot_open(&r, c.check.sysroot, &e)) == 0)
+		status = c.check.learn ? learn(&c, &r, &e)
+				       : with_document(&c, &spec, &r, argc, argv, &e);
+	if (e.code != 0)
+		fb_log_err(&e);
+	if (rc != 0)
+		status = (int)e.exit;
+	fb_sysroot_close(&r);
+	fb_opt_free(&spec);
+	free(c.live);
+	return status;
+}
+
+static int roce_run(int argc, char **argv)
+{
+	return run_layer(ROCE, argc, argv);
+}
+
+static int ib_run(int argc, char **argv)
+{
+	return run_layer(IB, argc, argv);
+}
+
+static int all_run(int argc, char **argv)
+{
+	return run_layer(ALL, argc, argv);
+}
+
+static const struct fb_opt_spec *spec_of(enum layer layer)
+{
+	static struct command scratch;
+	static struct fb_opt_spec spec;
+	scratch = (struct command){.layer = layer};
+	fill_spec(&spec, &scratch);
+	return &spec;
+}
+
+static const struct fb_opt_spec *roce_spec(void)
+{
+	return spec_of(ROCE);
+}
+
+static const struct fb_opt_spec *ib_spec(void)
+{
+	return spec_of(IB);
+}
+
+static const struct fb_opt_spec *all_spec(void)
+{
+	return spec_of(ALL);
+}
+
+static const struct fb_cmd subs[] = {
+	{.name = "roce",
+		.summary = "PFC, ECN, DSCP, GIDs, MTU and counters of RoCE ports",
+		.run = roce_run,
+		.spec = roce_spec},
+	{.name = "ib",
+		.summary = "links, counters and partitions of InfiniBand ports",
+		.run = ib_run,
+		.spec = ib_spec},
+	{.name = "all",
+		.summary = "both, each port by its link layer",
+		.run = all_run,
+		.spec = all_spec},
+	{.name = NULL},
+};
+
+const struct fb_cmd check_cmd = {
+	.name = "check",
+	.summary = "is the fabric really lossless?",
+	.run = all_run, /* check --list, check --explain ID */
+	.sub = subs,
+};

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Facts from elsewhere: trees and documents of other nodes, and a recording beside the live
+ * machine.
+ */
+#include "verbs/lossless/others.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "bench/core/json.h"
+#include "bench/core/strbuf.h"
+#include "verbs/lossless/summary.h"
+
+#define MAX_NODES    100000
+#define MAX_DOCUMENT (64u << 20)
+
+/* ---- other nodes ----------------------------------------------------------------------------- */
+
+static int add(struct others *o, struct node_facts *n, const char *own_host, struct fb_err *e)
+{
+	bool twice = strcmp(n->host, own_host) == 0;
+	for (int i = 0; i < o->n && !twice; i++)
+		twice = strcmp(o->node[i]->host, n->host) == 0;
+	if (twice) {
+		facts_free(n);
+		return 0;
+	}
+	struct node_facts *copy = malloc(sizeof(*copy)), **more = NULL;
+	if (copy && o->n < MAX_NODES)
+		more = realloc(o->node, ((size_t)o->n + 1) * sizeof(struct node_facts *));
+	if (!more) {
+		free(copy);
+		facts_free(n);
+		return fb_fail(
+			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for more than %d nodes", o->n);
+	}
+	*copy = *n;
+	o->node = more;
+	o->node[o->n++] = copy;
+	return 0;
+}
+
+/* Nodes that were recorded without their names are told apart by those of their files. */
+static void name_node(struct node_facts *n, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *base = slash && slash[1] ? slash + 1 : path;
+	if (strcmp(n->host, "recorded") == 0 || strcmp(n->host, "localhost") == 0 ||
+		strncmp(n->host, "host", 4) == 0 || n->host[0] == '\0')
+		snprintf(n->host, sizeof(n->host), "%.63s", base);
+}
+
+static int add_tree(struct others *o, const char *dir, const char *own_host, struct fb_err *e)
+{
+	struct fb_sysroot r;
+	struct node_facts n;
+	int rc = fb_sysroot_open(&r, dir, e);
+	if (rc < 0)
+		return rc;
+	rc = facts_read(&r, NULL, &n, e);
+	fb_sysroot_close(&r);
+	if (rc < 0)
+		return rc;
+	name_node(&n, dir);
+	return add(o, &n, own_host, e);
+}
+
+/* @return 1: a document, and none of a check */
+static int add_document(
+	struct others *o, const char *path, const char *own_host, bool strict, struct fb_err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct fb_err why = {0};
+	struct node_facts n;
+	int rc = fb_read_file(path, MAX_DOCUMENT, &text, &len, &why);
+	json_t *doc = rc == 0 ? fb_json_parse(text, len, path, &why) : NULL;
+	const json_t *fabric = json_object_get(doc, "fabric");
+	free(text);
+	rc = rc < 0 ? rc : !doc ? -EINVAL : !fabric && !strict ? 1 : 0;
+	if (rc == 0)
+		rc = summary_read(fabric, path, &n, &why);
+	json_decref(doc);
+	if (rc == 0) {
+		name_node(&n, path);
+		return add(o, &n, own_host, e);
+	}
+	if (rc < 0)
+		*e = e->code ? *e : why;
+	return rc;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_tree(const char *path)
+{
+	char sys[4200];
+	return snprintf(sys, sizeof(sys), "%s/sys", path) < (int)sizeof(sys) && is_folder(sys);
+}
+
+static int add_folder(struct others *o, const char *dir, const char *own_host, struct fb_err *e)
+{
+	struct fb_sysroot live = {.dir = NULL};
+	char **names = NULL;
+	int rc = fb_sysroot_list(&live, dir, &names), before = o->n;
+	if (rc < 0)
+		return fb_fail(e, FB_EXIT_USAGE, rc, "cannot list %s: %s", dir, strerror(-rc));
+	rc = 0;
+	bool any = false;
+	for (char **n = names; *n && rc >= 0; n++) {
+		char path[4096];
+		size_t len = strlen(*n);
+		if (snprintf(path, sizeof(path), "%s/%s", dir, *n) >= (int)sizeof(path))
+			continue;
+		if (is_tree(path))
+			rc = add_tree(o, path, own_host, e);
+		else if (len > 5 && strcmp(*n + len - 5, ".json") == 0 && !is_folder(path))
+			rc = add_document(o, path, own_host, false, e);
+		else
+			continue;
+		any = any || rc == 0;
+	}
+	fb_sysroot_names_free(names);
+	if (rc >= 0 && !any && o->n == before) {
+		fb_fail(e, FB_EXIT_USAGE, ENOENT,
+			"%s holds neither recorded trees nor documents of checks", dir);
+		fb_hint(e, "fabricbench check all -o HOST.json on each node makes them");
+		return -ENOENT;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int others_read(
+	const struct fb_opt_list *names, const char *own_host, struct others *o, struct fb_err *e)
+{
+	int rc = 0;
+	*o = (struct others){0};
+	for (size_t i = 0; i < names->n && rc >= 0; i++) {
+		/* An absolute folder seems to have sys/ when it is "/": that is this machine. */
+		const char *path = names->v[i];
+		if (!is_folder(path))
+			rc = add_document(o, path, own_host, true, e);
+		else if (is_tree(path))
+			rc = add_tree(o, path, own_host, e);
+		else
+			rc = add_folder(o, path, own_host, e);
+	}
+	if (rc < 0)
+		others_free(o);
+	return rc < 0 ? rc : 0;
+}
+
+void others_free(struct others *o)
+{
+	for (int i = 0; i < o->n; i++) {
+		facts_free(o->node[i]);
+		free(o->node[i]);
+	}
+	free(o->node);
+	*o = (struct others){0};
+}
+
+/* ---- a recording beside the live machine ----------------------------------------------------- */
+
+#define AT(field)                                                                           \
+	{                                                                                   \
+		offsetof(struct port_facts, field), sizeof(((struct port_facts *)0)->field) \
+	}
+/* Facts that only root can read on some kernels: each begins with its struct fact. */
+static const struct {
+	size_t offset, size;
+} whole[] = {AT(cnp_dscp), AT(cnp_prio), AT(traffic_class), AT(cma_mode), AT(cma_tos), AT(trust),
+	AT(active_mtu), AT(fw), AT(board), AT(pause_rx), AT(pause_tx), AT(pause_autoneg),
+	AT(speed_mbps), AT(max_speed_mbps), AT(netdev_mtu), AT(netdev_state)};
+#undef AT
+
+static void note(struct fb_strbuf *taken, const struct fact *f)
+{
+	fb_strbuf_printf(taken, "\n%s\n", f->read);
+}
+
+static bool better(const struct fact *live, const struct fact *tree)
+{
+	return live->state == FACT_HIDDEN && fact_known(tree);
+}
+
+static void overlay_port(
+	struct port_facts *live, const struct port_facts *tree, struct fb_strbuf *taken)
+{
+	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+		char *to = (char *)live + whole[i].offset;
+		const char *from = (const char *)tree + whole[i].offset;
+		if (!better((const struct fact *)(const void *)to,
+			    (const struct fact *)(const void *)from))
+			continue;
+		memcpy(to, from, whole[i].size);
+		note(taken, (const struct fact *)(const void *)from);
+	}
+	if (better(&live->dscp2prio_f, &tree->dscp2prio_f)) {
+		live->dscp2prio_f = tree->dscp2prio_f;
+		memcpy(live->dscp2prio, tree->dscp2prio, sizeof(live->dscp2prio));
+		note(taken, &tree->dscp2prio_f);
+	}
+	if (better(&live->np_enable_f, &tree->np_enable_f)) {
+		live->np_enable_f = tree->np_enable_f;
+		memcpy(live->np_enable, tree->np_enable, sizeof(live->np_enable));
+		note(taken, &tree->np_enable_f);
+	}
+	if (better(&live->rp_enable_f, &tree->rp_enable_f)) {
+		live->rp_enable_f = tree->rp_enable_f;
+		memcpy(live->rp_enable, tree->rp_enable, sizeof(live->rp_enable));
+		note(taken, &tree->rp_enable_f);
+	}
+	if (better(&live->dcb.ieee, &tree->dcb.ieee)) {
+		live->dcb = tree->dcb;
+		note(taken, &tree->dcb.ieee);
+	}
+}
+
+void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken)
+{
+	struct fb_strbuf b = {0};
+	for (int i = 0; i < live->ports; i++)
+		for (int k = 0; k < tree->ports; k++)
+			if (strcmp(live->port[i].device, tree->port[k].device) == 0 &&
+				live->port[i].port == tree->port[k].port)
+				overlay_port(&live->port[i], &tree->port[k], &b);
+	*taken = fb_strbuf_take(&b);
+}
+
+bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len)
+{
+	struct tm t = {0};
+	const char *end = strptime(recorded, "%Y-%m-%dT%H:%M:%S", &t);
+	if (!end || (strcmp(end, "Z") != 0 && *end != '\0'))
+		return false;
+	int64_t s = now_s - (int64_t)timegm(&t);
+	if (s < -60)
+		snprintf(buf, len, "in the future");
+	else if (s < 3600)
+		snprintf(buf, len, "%lld min ago", (long long)(s < 0 ? 0 : s / 60));
+	else if (s < 48 * 3600)
+		snprintf(buf, len, "%lld h ago", (long long)(s / 3600));
+	else
+		snprintf(buf, len, "%lld days ago", (long long)(s / 86400));
+	return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Facts that do not come from the examined node: other nodes to compare with, and what root
+ * recorded for a user who may not read it.
+ */
+#ifndef VERBS_LOSSLESS_OTHERS_H
+#define VERBS_LOSSLESS_OTHERS_H
+
+#include "bench/core/opt.h"
+#include "verbs/lossless/facts.h"
+
+/** Other nodes; free by others_free(). */
+struct others {
+	struct node_facts **node;
+	int n;
+};
+/**
+ * Each name is a recorded tree, a document that `check` wrote with -o, or a folder of them. What a
+ * folder holds besides is passed over; a node named twice, or the examined one, is kept once.
+ * @return 0; -ENOENT, -EINVAL: nothing of a node is there (exit 2)
+ */
+int others_read(const struct fb_opt_list *names, const char *own_host, struct others *o,
+	struct fb_err *e) FB_MUST_CHECK;
+void others_free(struct others *o);
+
+/**
+ * Replace facts of `live` that are hidden from this user by those of `tree` that are known, port by
+ * port under the device's name. @param taken receives the reads of what was replaced, between
+ * newlines (caller frees); NULL when nothing was
+ */
+void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken);
+
+/** "3 h ago", "12 days ago", "in the future" of "2026-01-31T12:00:00Z". @return false: no such time
+ */
+bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len);
+
+#endif
