@@ -25,7 +25,7 @@ struct cpu_kernels {
 		const void *b, int64_t rows, int64_t cols, double eps);
 	void (*norm_bwd)(void *dx, void *G_dw, void *G_db, const void *dy, const void *x,
 		const void *w, const void *G_mean, const void *G_rstd, int64_t rows, int64_t cols);
-	/* table [seq][d/2][2]: cosine and sine as [seq][d/2], [seq][d/2] */
+	/* tokens [first, first + n) of x; cosines and sines [seq][d/2] */
 	void (*rope)(void *x, const void *G_cos, const void *G_sin, int64_t first, int64_t n,
 		int64_t seq, int64_t heads, int64_t d, int dir);
 	void (*swiglu_fwd)(void *h, const void *g, const void *u, int64_t n);
