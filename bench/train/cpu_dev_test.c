@@ -352,6 +352,72 @@ static void products_are_counted(void **state)
 	tr_cpu.close(b.d);
 }
 
+/* A library that knows no bf16, refuses a k of 13, and takes a millisecond for a product. */
+struct gemm_plan {
+	int made;
+};
+static int odd_create(
+	int device, const struct gemm_shape *s, struct gemm_plan **p, struct fb_err *e)
+{
+	if (s->in == GEMM_BF16)
+		return fb_fail(e, FB_EXIT_UNMEASURED, EOPNOTSUPP, "no bf16 here");
+	if (s->k == 13)
+		return fb_fail(e, FB_EXIT_UNMEASURED, EIO, "not with 13");
+	*p = calloc(1, sizeof(**p));
+	assert_non_null(*p);
+	return 0;
+}
+static int odd_run(struct gemm_plan *p, const void *a, const void *b, void *c, struct fb_err *e)
+{
+	uint64_t end = fb_clock_ns() + 1000000;
+	while (fb_clock_ns() < end)
+		;
+	*(float *)c = 77;
+	return 0;
+}
+static const char *odd_impl(const struct gemm_plan *p)
+{
+	return "odd";
+}
+static void odd_destroy(struct gemm_plan *p)
+{
+	free(p);
+}
+static const struct gemm_ops odd = {.name = "odd",
+	.create = odd_create,
+	.run = odd_run,
+	.impl = odd_impl,
+	.destroy = odd_destroy};
+
+static void library_is_asked_first(void **state)
+{
+	struct gemm_shape s = {.m = 1, .n = 1, .k = 1, .lda = 1, .ldb = 1, .ldc = 1, .alpha = 1};
+	for (int w = 0; w < 2; w++) {
+		struct fb_err e = {0};
+		struct box b = {0};
+		const struct tr_dev_cfg cfg = {
+			.work = works[w], .core = -1, .gemm = &odd, .gemm_slow = 3};
+		float c = 0, one = 1;
+		uint16_t half = elem_to_bf16(3);
+		assert_int_equal(tr_cpu.open(&cfg, &b.d, &e), 0);
+		b.q.dev = b.d;
+		s.in = w ? GEMM_BF16 : GEMM_F32;
+		s.k = 1;
+		tr_cpu.gemm(&b.q, &s, w ? (void *)&half : &one, w ? (void *)&half : &one, &c);
+		assert_true(c == (w ? 9.0f : 77.0f)); /* bf16: the plain loops step in */
+		struct tr_count n;
+		tr_cpu.count(b.d, &n);
+		if (!w) /* four times as long as it took */
+			assert_true(n.linear_ns >= 4000000);
+		s.k = 13;
+		s.in = GEMM_F32;
+		tr_cpu.gemm(&b.q, &s, &one, &one, &c);
+		assert_int_equal(tr_cpu.error(b.d, &e), -EIO);
+		assert_string_equal(e.msg, "not with 13");
+		tr_cpu.close(b.d);
+	}
+}
+
 /* ---- the plain products ---------------------------------------------------------------------- */
 
 static void plain_case(const struct gemm_shape *s, enum tr_dtype in, enum tr_dtype out)
@@ -519,6 +585,7 @@ int main(void)
 		cmocka_unit_test(instruction_sets_by_name),
 		cmocka_unit_test(pins_and_restores),
 		cmocka_unit_test(products_are_counted),
+		cmocka_unit_test(library_is_asked_first),
 		cmocka_unit_test(plain_products),
 		cmocka_unit_test(no_preset_gets_the_reference),
 		cmocka_unit_test(large_products_are_right),
