@@ -22,3 +22,5 @@ SRC += verbs/lossless/tree.c verbs/lossless/tree_dcb.c verbs/lossless/tree_text.
 TESTS += verbs/lossless/facts_test.c
 TESTS += verbs/lossless/dcb_test.c verbs/lossless/ethtool_test.c
 FUZZ += verbs/lossless/dcb_fuzz.c
+SRC += verbs/lossless/tree_anon.c verbs/lossless/tree_record.c
+TESTS += verbs/lossless/tree_test.c

@@ -20,8 +20,9 @@
 #include "bench/core/json.h"
 #include "bench/core/strbuf.h"
 
-#define TEXT_MAX  (4u << 20)
-#define STATS_MAX 16384 /* of one interface */
+#define TEXT_MAX   (4u << 20)
+#define CANNOT_GET "Cannot get settings: "
+#define STATS_MAX  16384 /* of one interface */
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -180,12 +181,27 @@ static int ask(const char *ifname, int (*what)(int fd, const char *ifname, struc
 	return rc;
 }
 
+/* What the ethtool program says of a refusal, so that a recording keeps the reason. */
+static void refused(int code, char **text)
+{
+	struct fb_strbuf b = {0};
+	if (*text || code == 0)
+		return;
+	fb_strbuf_printf(&b, "%s%s\n", CANNOT_GET, strerror(-code));
+	*text = fb_strbuf_take(&b);
+}
+
 int ethtool_text(const char *ifname, char **link, char **pause, char **stats)
 {
 	int rc = ask(ifname, ask_link, link);
 	int rc2 = ask(ifname, ask_pause, pause);
 	int rc3 = ask(ifname, ask_stats, stats);
-	return rc == 0 || rc2 == 0 || rc3 == 0 ? 0 : rc;
+	if (rc == -ENODEV || rc == -EINVAL)
+		return rc;
+	refused(rc, link);
+	refused(rc2, pause);
+	refused(rc3, stats);
+	return 0;
 }
 
 /* ---- reading text ---------------------------------------------------------------------------- */
@@ -331,6 +347,20 @@ static int get(const struct fb_sysroot *r, const char *ifname, const char *recor
 	return rc == 0 ? fb_read_file(real, TEXT_MAX, text, &len, &e) : rc;
 }
 
+/* The code of a refusal that was recorded; 0: it is none. */
+static int recorded_refusal(const char *text)
+{
+	static const int codes[] = {EPERM, EACCES, EOPNOTSUPP, ENODEV, EINVAL};
+	if (strncmp(text, "no stats available", 18) == 0)
+		return EOPNOTSUPP;
+	if (strncmp(text, "Cannot get ", 11) != 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (strstr(text, strerror(codes[i])))
+			return codes[i];
+	return EIO;
+}
+
 void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 {
 	struct fact *const pause[] = {&p->pause_rx.f, &p->pause_tx.f, &p->pause_autoneg.f};
@@ -353,6 +383,7 @@ void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 		snprintf(path, sizeof(path), "%.*s%s%s", (int)(gap - doors[i].recorded),
 			doors[i].recorded, p->netdev, gap + 2);
 		int rc = get(r, p->netdev, path, doors[i].what, &text);
+		int code = rc == 0 ? recorded_refusal(text) : 0;
 		for (size_t k = 0; k < doors[i].n; k++) {
 			struct fact *f = doors[i].f[k];
 			if (fb_sysroot_is_live(r))
@@ -365,9 +396,11 @@ void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 			} else if (rc != 0) {
 				f->state = FACT_HIDDEN;
 				snprintf(f->why, sizeof(f->why), "not recorded");
+			} else if (code != 0) {
+				failed(f, code);
 			}
 		}
-		if (rc == 0)
+		if (rc == 0 && code == 0)
 			doors[i].read(text, p);
 		free(text);
 	}

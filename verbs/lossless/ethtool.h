@@ -14,7 +14,8 @@
 
 /** Fills pause_*, stats, speed_mbps of p, whose netdev is set. */
 void ethtool_read(const struct fb_sysroot *r, struct port_facts *p);
-/** The same three as text, for the recorder; caller frees. @return 0 or -errno */
+/** The same three as text, for the recorder; a refusal is text too ("Cannot get settings: ...").
+ * Caller frees. @return 0; -ENODEV, -EINVAL: no such interface, nothing is set */
 int ethtool_text(const char *ifname, char **link, char **pause, char **stats);
 
 #endif

@@ -35,7 +35,7 @@ void facts_door_close(struct facts_door *d)
 	d->hidden = NULL;
 }
 
-bool facts_is_hidden(const struct facts_door *d, const char *path)
+static bool listed(const struct facts_door *d, const char *path)
 {
 	for (const char *line = d->hidden; line && *line;) {
 		size_t n = strcspn(line, "\n"), k = n;
@@ -46,6 +46,23 @@ bool facts_is_hidden(const struct facts_door *d, const char *path)
 		line += n + (line[n] == '\n');
 	}
 	return false;
+}
+
+bool facts_is_hidden(const struct facts_door *d, const char *path)
+{
+	char folder[512], real[4096];
+	const char *slash = strrchr(path, '/');
+	if (!d->hidden || !slash)
+		return false;
+	if (listed(d, path))
+		return true;
+	/* The recorder writes where a class's links lead. */
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	if (fb_sysroot_realpath(d->r, folder, real, sizeof(real)) < 0)
+		return false;
+	size_t n = strlen(real);
+	snprintf(real + n, sizeof(real) - n, "%s", slash);
+	return listed(d, real);
 }
 
 void fact_none(struct fact *f, enum fact_state s, const char *fmt, ...)

@@ -123,6 +123,7 @@ int tree_link(const struct fb_sysroot *r, const char *path, const char *target, 
 
 struct tree_opts {
 	char *file, *dir;
+	bool with_names;
 };
 
 static int expand_main(int argc, char **argv)
@@ -159,5 +160,38 @@ static int expand_main(int argc, char **argv)
 	return rc < 0 ? fb_cmd_fail(&e) : FB_EXIT_OK;
 }
 
-static const struct fb_cmd subs[] = {{.name = "expand", .run = expand_main}, {.name = NULL}};
+static int record_main(int argc, char **argv)
+{
+	struct tree_opts o = {0};
+	struct fb_err e = {0};
+	const struct fb_opt table[] = {
+		{.name = "dir",
+			.type = FB_OPT_STRING,
+			.offset = offsetof(struct tree_opts, dir),
+			.arg = "DIR",
+			.help = "the folder to make",
+			.positional = true},
+		{.name = "with-names",
+			.type = FB_OPT_FLAG,
+			.offset = offsetof(struct tree_opts, with_names),
+			.help = "keep addresses, GUIDs, MACs and the host's name"},
+		{.name = NULL},
+	};
+	struct fb_opt_spec spec = {.command = "tree record",
+		.usage = "[--with-names] DIR",
+		.summary = "Record this machine for --sysroot, reading only.",
+		.sets = {{"Tree", table, &o}}};
+	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	if (rc == 1)
+		return FB_EXIT_OK;
+	if (rc == 0 && !o.dir)
+		rc = fb_fail_usage(&e, "tree record: give the folder to make");
+	if (rc == 0)
+		rc = tree_record(o.dir, o.with_names, &e);
+	fb_opt_free(&spec);
+	return rc < 0 ? fb_cmd_fail(&e) : FB_EXIT_OK;
+}
+
+static const struct fb_cmd subs[] = {{.name = "expand", .run = expand_main},
+	{.name = "record", .run = record_main}, {.name = NULL}};
 const struct fb_cmd tree_cmd = {.name = "tree", .sub = subs};
