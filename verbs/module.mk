@@ -24,3 +24,4 @@ TESTS += verbs/lossless/dcb_test.c verbs/lossless/ethtool_test.c
 FUZZ += verbs/lossless/dcb_fuzz.c
 SRC += verbs/lossless/tree_anon.c verbs/lossless/tree_record.c
 TESTS += verbs/lossless/tree_test.c
+TESTS += verbs/lossless/checks_test.c

@@ -19,6 +19,7 @@
 #include "topo/topo.h"
 #include "verbs/lossless/others.h"
 #include "verbs/lossless/summary.h"
+#include "verbs/lossless/switch.h"
 
 /* Windows come from here once something can make them. */
 static const struct check_live_ops *const live_ops = NULL;
@@ -258,15 +259,19 @@ static void free_examined(struct examined *x)
 
 /* One row for a port that the command is not about: the whole table would only repeat itself. */
 static void pass_over(
-	const struct port_facts *p, const struct port_check *table, struct fb_doc *doc)
+	const struct port_facts *p, const struct port_check *asked, struct fb_doc *doc)
 {
+	const char *why;
 	struct fb_finding f = {.state = FB_CHECK_ERROR};
-	const struct port_check *row = &table[table == roce_checks ? 1 : 0];
+	const struct port_check *own = checks_of(p, &why);
 	snprintf(f.subject, sizeof(f.subject), "%s/%d", p->device, p->port);
-	fb_find(&f, FB_CHECK_SKIP, "the port's link layer is %s: see check %s",
-		p->ethernet ? "Ethernet" : "InfiniBand", p->ethernet ? "roce" : "ib");
+	if (own)
+		fb_find(&f, FB_CHECK_SKIP, "the port's link layer is %s: see check %s",
+			p->link_layer.v, own == roce_checks ? "roce" : "ib");
+	else
+		fb_find(&f, FB_CHECK_SKIP, "not available: %s (driver %s)", why, p->family);
 	fb_find_read(&f, "%s", p->link_layer.f.read);
-	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
+	fb_doc_add_check(doc, fb_finding_json(&asked[asked == roce_checks ? 1 : 0].def, &f));
 }
 
 static void check_ports(const struct command *c, const struct examined *x,
@@ -280,8 +285,10 @@ static void check_ports(const struct command *c, const struct examined *x,
 			.window = windows ? &windows[i] : NULL,
 			.others = (const struct node_facts *const *)x->others.node,
 			.n_others = x->others.n};
-		if (c->layer & (p->ethernet ? ROCE : IB))
-			checks_run(p->ethernet ? roce_checks : ib_checks, &in, doc);
+		const char *why;
+		const struct port_check *own = checks_of(p, &why);
+		if (own && c->layer & (own == roce_checks ? ROCE : IB))
+			checks_run(own, &in, doc);
 		else
 			pass_over(p, c->layer == IB ? ib_checks : roce_checks, doc);
 	}
@@ -580,6 +587,10 @@ static const struct fb_cmd subs[] = {
 		.summary = "both, each port by its link layer",
 		.run = all_run,
 		.spec = all_spec},
+	{.name = "switch",
+		.summary = "DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",
+		.run = check_switch_run,
+		.spec = check_switch_spec},
 	{.name = NULL},
 };
 

@@ -37,6 +37,9 @@ struct port_check {
 extern const struct port_check roce_checks[]; /**< R01..R42, then def.id NULL */
 extern const struct port_check ib_checks[];   /**< I01..I13 */
 
+/** Which table is a port's: roce_checks, ib_checks, or none of them. @return NULL: *why says why,
+ * "iWARP: RDMA over TCP, neither RoCE nor InfiniBand" */
+const struct port_check *checks_of(const struct port_facts *p, const char **why);
 /** Run a table on one port: findings as checks of the document. */
 void checks_run(const struct port_check *table, const struct check_input *in, struct fb_doc *doc);
 

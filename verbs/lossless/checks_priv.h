@@ -21,6 +21,9 @@ int check_used_classes(const struct check_input *in, struct used_class *out, int
 /** The priorities that RoCE data is meant to use: the profile's, else those that the used classes
  * map to. @return bits; 0: not known, *why says why; *source says where from */
 unsigned check_roce_priorities(const struct check_input *in, const char **source, const char **why);
+/** Does the map prove that somebody gave a DSCP where a traffic class byte belongs? The value is
+ * lossless as a DSCP, and lossy as the byte that it is. */
+bool check_byte_is_dscp(const struct check_input *in, int byte);
 /** Bits with PFC. @return false: not known, and f is a skip with the reason */
 bool check_pfc(const struct check_input *in, struct fb_finding *f, unsigned *bits);
 /** "3", "3 and 4", "none" @return buf */

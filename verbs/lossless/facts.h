@@ -122,6 +122,7 @@ struct port_facts {
 	json_t *stats;    /**< ethtool -S: name -> value */
 	json_t *counters; /**< hw_counters and counters of the port */
 	struct fact_int symbol_ber_ok;
+	bool iwarp; /**< node_type is RNIC: RDMA over TCP, neither RoCE nor InfiniBand */
 };
 
 /** What does not belong to a port. */

@@ -376,11 +376,14 @@ static void read_counters(const struct facts_door *d, struct port_facts *p)
 
 void facts_read_port(const struct facts_door *d, struct port_facts *p)
 {
+	char type[32] = "";
 	read_driver(d, p);
 	facts_text(d, &p->state, PORT(p), "state");
 	facts_text(d, &p->phys_state, PORT(p), "phys_state");
 	facts_text(d, &p->link_layer, PORT(p), "link_layer");
 	p->ethernet = fact_known(&p->link_layer.f) && strcmp(p->link_layer.v, "Ethernet") == 0;
+	p->iwarp = fb_sysroot_readf(d->r, type, sizeof(type), DEV(p), "node_type") > 0 &&
+		   type[0] == '4';
 	read_rate(d, p);
 	facts_int(d, &p->lid, PORT(p), "lid");
 	facts_int(d, &p->sm_lid, PORT(p), "sm_lid");

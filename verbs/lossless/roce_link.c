@@ -241,6 +241,16 @@ static bool lossless_prio(const struct check_input *in, int dscp, bool *known)
 	return *known && (in->port->dcb.pfc.en >> prio & 1);
 }
 
+bool check_byte_is_dscp(const struct check_input *in, int byte)
+{
+	bool byte_known, dscp_known;
+	if (byte >= 64)
+		return false;
+	bool as_byte = lossless_prio(in, byte >> 2, &byte_known);
+	bool as_dscp = lossless_prio(in, byte, &dscp_known);
+	return byte_known && dscp_known && !as_byte && as_dscp;
+}
+
 /* A DSCP where a traffic class byte belongs? A fail only where the map proves it: as a DSCP the
  * value is lossless, as the byte that it is it is not. @return the value is suspicious, f is set */
 static bool confused(const struct check_input *in, int byte, const char *by, struct fb_finding *f)
@@ -248,13 +258,11 @@ static bool confused(const struct check_input *in, int byte, const char *by, str
 	bool byte_known, dscp_known;
 	if (byte >= 64)
 		return false;
-	bool as_byte = lossless_prio(in, byte >> 2, &byte_known);
-	bool as_dscp = lossless_prio(in, byte, &dscp_known);
-	if (byte_known && dscp_known && (as_byte || !as_dscp))
+	lossless_prio(in, byte >> 2, &byte_known);
+	lossless_prio(in, byte, &dscp_known);
+	bool proven = check_byte_is_dscp(in, byte);
+	if (!proven && ((byte_known && dscp_known) || profile_has(in->profile, byte >> 2)))
 		return false;
-	if (!(byte_known && dscp_known) && profile_has(in->profile, byte >> 2))
-		return false;
-	bool proven = byte_known && dscp_known;
 	fb_find(f, proven ? FB_CHECK_FAIL : FB_CHECK_WARN,
 		"%s is %d, a traffic class byte: that is DSCP %d (%d >> 2)%s; DSCP %d would be byte %d",
 		by, byte, byte >> 2, byte,

@@ -390,13 +390,18 @@ static void ecn(const struct check_input *in, struct fb_finding *f, const struct
 			why ? why : "which priority RoCE uses is not known");
 		return;
 	}
-	int prio = __builtin_ctz(roce);
-	bool on = enable[prio];
+	unsigned off = 0;
+	char text[32];
+	for (int i = 0; i < 8; i++)
+		if ((roce >> i & 1) && !enable[i])
+			off |= 1u << i;
+	bool on = off == 0;
+	check_bits_text(on ? roce : off, text, sizeof(text));
 	fb_find(f,
 		pfc_only ? FB_CHECK_INFO
 		: on     ? FB_CHECK_PASS
 			 : FB_CHECK_FAIL,
-		"%s on priority %d is %s", side, prio, on ? "on" : "off");
+		"%s on priority %s is %s", side, text, on ? "on" : "off");
 	fb_find_expected(f, pfc_only ? CHECK_PROFILE_SOURCE(in) : "DCQCN needs both ends",
 		pfc_only ? "either: PFC alone" : "on");
 	fb_find_remedy(f, NULL, "echo 1 > %.160s", known->read);
