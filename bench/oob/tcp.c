@@ -94,9 +94,14 @@ static void gone(struct fb_oob *o, int rank)
 			strerror(c->why));
 	else
 		fb_fail(&e, FB_EXIT_UNMEASURED, ECONNRESET, "%s is gone", who);
-	fb_hint(&e,
-		"look at that rank's own output and at dmesg there: it ended, was killed, or its "
-		"network is down");
+	if (c->why == ETIMEDOUT)
+		fb_hint(&e,
+			"its machine answers nothing any more: is it up, and is the link up at both "
+			"ends? ip -brief link");
+	else
+		fb_hint(&e,
+			"look at that rank's own output and at dmesg there: it ended, was killed, or "
+			"its network is down");
 	oob_tcp_die(o, &e, rank);
 }
 
