@@ -25,3 +25,4 @@ FUZZ += verbs/lossless/dcb_fuzz.c
 SRC += verbs/lossless/tree_anon.c verbs/lossless/tree_record.c
 TESTS += verbs/lossless/tree_test.c
 TESTS += verbs/lossless/checks_test.c
+SRC += verbs/lossless/tree_words.c verbs/lossless/tree_net.c
