@@ -137,6 +137,7 @@ static int copy_folder(struct recorder *c, const char *folder, int depth)
 		struct stat st;
 		snprintf(path, sizeof(path), "%.3800s/%.250s", folder, names[i]);
 		if (strcmp(names[i], "power") == 0 || strcmp(names[i], "uevent") == 0 ||
+			strncmp(names[i], "cm_", 3) == 0 || /* connection managers' counters */
 			lstat(path, &st) < 0)
 			continue;
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
