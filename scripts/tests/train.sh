@@ -47,6 +47,34 @@ has_plugin() { # NAME
 		'.parts[] | select(.name == $n) | .state != "missing"' >/dev/null
 }
 
+# One of two processes is killed in the middle of its steps: mpirun and the other end, and the document says so.
+killed_rank() {
+	local launcher child victim='' start
+	env TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
+		OMPI_MCA_mpi_yield_when_idle=1 mpirun --oversubscribe -n 2 "$program" train --steps 1000000 --timeout 60s \
+		--quiet --output "$work/killed.json" >"$work/out" 2>"$work/err" </dev/null &
+	launcher=$!
+	for _ in {1..100}; do
+		sleep 0.2
+		for child in $(pgrep -P "$launcher"); do
+			if tr '\0' '\n' <"/proc/$child/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=1$'; then victim=$child; fi
+		done
+		if [[ -n $victim ]]; then break; fi
+	done
+	sleep 3
+	start=$SECONDS
+	kill -9 "${victim:-$launcher}"
+	wait "$launcher"
+	rc=$?
+	if [[ -z $victim ]]; then
+		echo 'not ok mpi-killed: rank 1 was not found'
+	elif ((rc == 0 || SECONDS - start > 30)); then
+		echo "not ok mpi-killed: status $rc after $((SECONDS - start)) s"
+	else
+		holds mpi-killed "$work/killed.json" '.run.outcome != "complete" and .run.exit == 3 and (.errors | length) > 0'
+	fi
+}
+
 # A step that explains itself: the loss falls, counts are what the formulas say, and something bounds it.
 sound='.results[0] | .metric == "step_time" and (.loss | length) == 50 and .loss[49] < .loss[0] - 1
 	and .bytes.equal_on_all_ranks and .memory.equal_on_all_ranks and .flops.linear.equal and .flops.attention.equal
@@ -153,6 +181,7 @@ if has_plugin mpi && command -v mpirun >/dev/null; then
 	done
 	mpi -n 1 "$program" train --seq 64 --quiet : -n 1 "$program" train --seq 32 --quiet
 	ends mpi-other-options 2 'rank 0 has --seq 64, rank 1 has 32'
+	killed_rank
 	mpi -n 2 "$program" train --link 5us,1GB/s
 	ends mpi-no-link 2 'these ranks are processes'
 else
@@ -199,6 +228,17 @@ ends nan 4 'step [0-9]+: the loss is'
 holds nan-document "$work/nan.json" '.run.exit == 4 and (.errors | length) == 1 and (.results | length) == 0'
 run --ranks 2 --steps 100000 --timeout 2s
 ends timeout 3
+
+mkdir "$work/small"
+if unshare -m true 2>/dev/null; then
+	# shellcheck disable=SC2016
+	timeout -k 5 100 unshare -m sh -c 'mount -t tmpfs -o size=64k small "$1/small" && exec "$2" train --strategy offload \
+		--offload-to "$1/small" --ranks 2' sh "$work" "$program" >"$work/out" 2>"$work/err" </dev/null
+	rc=$?
+	ends disk-full 3 'no room for .* of optimizer state'
+else
+	echo 'skip train-disk: no file system may be mounted here'
+fi
 
 # --- in a plan -------------------------------------------------------------------------------------
 
