@@ -197,6 +197,9 @@ static int create(int device, const struct gemm_shape *s, struct gemm_plan **out
 	const struct lt *lt = lt_get(e);
 	if (!lt)
 		return -ENODEV;
+	if (s->in == GEMM_F64 || s->out == GEMM_F64)
+		return fb_fail(e, FB_EXIT_UNMEASURED, EOPNOTSUPP,
+			"cuBLASLt products here are of bf16 and f32: fp64 is the reference on the CPU");
 	struct gemm_plan *p = calloc(1, sizeof(*p));
 	if (!p)
 		return fb_fail(
