@@ -151,7 +151,7 @@ static void open_products(struct run *r)
 		r->job.gemm = p->gemm;
 	else if (r->doc)
 		fb_doc_warn(r->doc,
-			"products are plain C loops, many times slower than oneDNN's: %s", why.msg);
+			"products are plain C loops, slower than oneDNN's: %s", why.msg);
 }
 
 /* A model that cannot fit must not bring the machine down to find out. */
