@@ -159,11 +159,24 @@ static void collect(enum layer layer, struct fb_check_def *defs)
 	defs[n] = (struct fb_check_def){.id = NULL};
 }
 
+/* They are told with the others, and run by check switch alone. */
+static void switches_too(struct fb_check_def *defs)
+{
+	size_t n = 0;
+	while (defs[n].id)
+		n++;
+	for (const struct switch_check *s = switch_checks; s->def.id; s++)
+		defs[n++] = s->def;
+	defs[n] = (struct fb_check_def){.id = NULL};
+}
+
 static int tell_checks(const struct command *c, struct fb_err *e)
 {
 	struct fb_check_def defs[MAX_DEFS];
 	const struct fb_check_def *tables[] = {defs};
 	collect(c->check.explain ? ALL : c->layer, defs);
+	if (c->check.explain || c->layer == ALL)
+		switches_too(defs);
 	if (c->check.explain)
 		return fb_check_explain(tables, 1, c->check.explain, stdout, e);
 	fb_check_list(tables, 1, stdout);
@@ -588,7 +601,8 @@ static const struct fb_cmd subs[] = {
 		.run = all_run,
 		.spec = all_spec},
 	{.name = "switch",
-		.summary = "DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",
+		.summary =
+			"DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",
 		.run = check_switch_run,
 		.spec = check_switch_spec},
 	{.name = NULL},

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `fabricbench check switch FILE...`: each file is a switch; all are judged together, so that both
+ * ends of a cable are looked at where both are given.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/cmd.h"
+#include "bench/core/json.h"
+#include "bench/core/log.h"
+#include "bench/core/result.h"
+#include "bench/core/units.h"
+#include "verbs/lossless/others.h"
+#include "verbs/lossless/switch.h"
+
+#define MAX_SWITCHES 4096
+
+enum format { TABLE, JSON, JUNIT, MARKDOWN };
+static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
+
+struct switch_cfg {
+	struct fb_opt_list files, require, others;
+	char *profile, *explain;
+	bool list, strict;
+	int format;
+};
+struct command {
+	struct switch_cfg cfg;
+	struct fb_output_cfg out;
+};
+
+#define O(field) offsetof(struct switch_cfg, field)
+static const struct fb_opt opts[] = {
+	{.name = "file",
+		.type = FB_OPT_LIST,
+		.offset = O(files),
+		.arg = "FILE,...",
+		.help = "a switch's config_db.json (SONiC), or nv show as JSON (NVIDIA)",
+		.positional = true},
+	{.name = "profile",
+		.type = FB_OPT_STRING,
+		.offset = O(profile),
+		.arg = "FILE",
+		.help = "what the site has decided: an INI file, or the name of a shipped one; "
+			"without it only consistency is judged"},
+	{.name = "others",
+		.type = FB_OPT_LIST,
+		.offset = O(others),
+		.arg = "DIR|FILE,...",
+		.help = "hosts at the other ends: documents of check roce, recorded trees, or "
+			"folders of them"},
+	{.name = "require",
+		.type = FB_OPT_LIST,
+		.offset = O(require),
+		.arg = "ID,...",
+		.help = "these checks must be judged, or the verdict is INCOMPLETE"},
+	{.name = "strict", .type = FB_OPT_FLAG, .offset = O(strict), .help = "a warning fails too"},
+	{.name = "format",
+		.type = FB_OPT_ENUM,
+		.offset = O(format),
+		.arg = "FORMAT",
+		.help = "what is printed: table, json, junit or markdown",
+		.def = "table",
+		.names = formats},
+	{.name = "list",
+		.type = FB_OPT_FLAG,
+		.offset = O(list),
+		.help = "print what checks there are"},
+	{.name = "explain",
+		.type = FB_OPT_STRING,
+		.offset = O(explain),
+		.arg = "ID",
+		.help = "print all that is known of one check"},
+	{.name = NULL},
+};
+#undef O
+
+static const char notes[] =
+	"Files are told apart by what is in them. SONiC: /etc/sonic/config_db.json after config save.\n"
+	"NVIDIA Cumulus Linux: nv show qos -o json, nv show qos roce -o json, nv config show -o json;\n"
+	"with its ports, neighbours and watchdog:\n"
+	"  jq -n --slurpfile q qos.json --slurpfile i interface.json \\\n"
+	"    '{system: {hostname: \"leaf01\"}, qos: $q[0], interface: $i[0]}' > leaf01.json\n"
+	"\n"
+	"Ports that are down are left out. What a file does not hold is skip, with the section's name.\n"
+	"\n"
+	"Examples:\n"
+	"  fabricbench check switch --profile dscp26-cnp48-6 leaf*.json spine*.json\n"
+	"  fabricbench check switch leaf01.json --others results/\n"
+	"  fabricbench check switch --explain S05\n"
+	"\n"
+	"Exit status: 0 ACCEPTED; 1 REJECTED: a check failed (with --strict, or warned); 3\n"
+	"INCOMPLETE: what --require names could not be judged; 77 nothing could be judged; 2 usage,\n"
+	"or a file that cannot be right.";
+
+static void fill_spec(struct fb_opt_spec *spec, struct command *c)
+{
+	*spec = (struct fb_opt_spec){
+		.command = "check switch",
+		.usage = "FILE... [options]",
+		.summary =
+			"Do the switches keep RoCE lossless? DSCP map, PFC at both ends, headroom, "
+			"ECN thresholds, watchdog, from their configuration files.",
+		.notes = notes,
+		.sets = {{"Checks", opts, &c->cfg}, {"Output", fb_output_opts, &c->out}},
+	};
+}
+
+/* ---- what checks there are ------------------------------------------------------------------- */
+
+#define MAX_DEFS 32
+static void collect(struct fb_check_def *defs)
+{
+	size_t n = 0;
+	for (const struct switch_check *c = switch_checks; c->def.id && n + 1 < MAX_DEFS; c++)
+		defs[n++] = c->def;
+	defs[n] = (struct fb_check_def){.id = NULL};
+}
+
+static int check_required(const struct switch_cfg *c, struct fb_err *e)
+{
+	struct fb_check_def defs[MAX_DEFS];
+	collect(defs);
+	for (size_t i = 0; i < c->require.n; i++) {
+		const char *nearest = defs[0].id;
+		unsigned least = ~0u;
+		for (const struct fb_check_def *d = defs; d->id; d++) {
+			unsigned distance = fb_edit_distance(d->id, c->require.v[i]);
+			nearest = distance < least ? d->id : nearest;
+			least = distance < least ? distance : least;
+		}
+		if (least == 0)
+			continue;
+		fb_fail_usage(
+			e, "--require %.100s: this command has no such check", c->require.v[i]);
+		fb_hint(e, "did you mean %s? --list prints them all", nearest);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+struct row {
+	const json_t *check;
+	const char *subject, *id, *state, *text;
+	size_t host; /* length of the switch's name in subject */
+	size_t at;   /* place in the document */
+	bool printed;
+};
+
+static int by_switch_and_id(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	size_t n = x->host < y->host ? x->host : y->host;
+	int d = strncmp(x->subject, y->subject, n);
+	if (d == 0 && x->host != y->host)
+		d = x->host < y->host ? -1 : 1;
+	if (d == 0)
+		d = strcmp(x->id, y->id);
+	return d ? d : x->at < y->at ? -1 : 1;
+}
+
+static struct row *rows_of(const json_t *doc, size_t *n)
+{
+	const json_t *checks = json_object_get(doc, "checks"), *c;
+	struct row *rows = calloc(json_array_size(checks) + 1, sizeof(*rows));
+	size_t i;
+	*n = rows ? json_array_size(checks) : 0;
+	json_array_foreach (checks, i, c) {
+		if (!rows)
+			break;
+		struct row *r = &rows[i];
+		const char *space;
+		r->check = c;
+		r->at = i;
+		r->subject = fb_json_str(c, "subject", "");
+		r->id = fb_json_str(c, "id", "");
+		r->state = fb_json_str(c, "state", "");
+		r->text = fb_json_str(c, "observed", fb_json_str(c, "reason", ""));
+		space = strrchr(r->subject, ' ');
+		r->host = space ? (size_t)(space - r->subject) : strlen(r->subject);
+	}
+	if (rows)
+		qsort(rows, *n, sizeof(*rows), by_switch_and_id);
+	return rows;
+}
+
+/* Ports of which the same is said are one line; what is well is one line whatever is said of it. */
+static void print_group(struct row *r, const struct row *end, FILE *out)
+{
+	bool bad = strcmp(r->state, "fail") == 0 || strcmp(r->state, "warn") == 0;
+	const json_t *expected = json_object_get(r->check, "expected");
+	size_t more = 0;
+	for (struct row *o = r + 1; o < end; o++) {
+		if (o->printed || strcmp(o->state, r->state) != 0 ||
+			(bad && strcmp(o->text, r->text) != 0))
+			continue;
+		o->printed = true;
+		more++;
+	}
+	fprintf(out, "  %-5s %-4s %s%s", r->state, r->id,
+		r->subject[r->host] ? r->subject + r->host + 1 : "",
+		r->subject[r->host] ? "" : "all ports");
+	if (more)
+		fprintf(out, " and %zu more", more);
+	fprintf(out, ": %s: %s\n", fb_json_str(r->check, "title", ""), r->text);
+	if (bad && json_is_object(expected))
+		fprintf(out, "             expected %s (%s)\n", fb_json_str(expected, "value", ""),
+			fb_json_str(expected, "source", ""));
+	if (bad && fb_json_str(r->check, "remedy", NULL))
+		fprintf(out, "             remedy: %s\n", fb_json_str(r->check, "remedy", ""));
+	if (bad && fb_json_str(r->check, "side_effect", NULL))
+		fprintf(out, "             this disturbs: %s\n",
+			fb_json_str(r->check, "side_effect", ""));
+}
+
+static void print_table(const json_t *doc, FILE *out)
+{
+	const json_t *verdict = json_object_get(doc, "verdict"), *w;
+	const json_t *counts = json_object_get(verdict, "accounted");
+	size_t n, i;
+	struct row *rows = rows_of(doc, &n);
+	for (i = 0; i < n; i++) {
+		bool next = i == 0 || rows[i].host != rows[i - 1].host ||
+			    strncmp(rows[i].subject, rows[i - 1].subject, rows[i].host) != 0;
+		size_t end = i + 1;
+		if (next)
+			fprintf(out, "%s%.*s\n", i ? "\n" : "", (int)rows[i].host, rows[i].subject);
+		if (rows[i].printed)
+			continue;
+		while (end < n && rows[end].host == rows[i].host &&
+			strncmp(rows[end].subject, rows[i].subject, rows[i].host) == 0 &&
+			strcmp(rows[end].id, rows[i].id) == 0)
+			end++;
+		print_group(&rows[i], &rows[end], out);
+	}
+	free(rows);
+	json_array_foreach (json_object_get(doc, "warnings"), i, w)
+		fprintf(out, "\nwarning: %s\n", json_string_value(w));
+	fprintf(out, "\n%s:", fb_json_str(verdict, "state", "not judged"));
+	for (int s = 0; s < FB_CHECK_STATES; s++)
+		fprintf(out, "%s %lld %s", s ? "," : "",
+			(long long)fb_json_int(counts, fb_check_state_names[s], 0),
+			fb_check_state_names[s]);
+	fputc('\n', out);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+struct switches {
+	struct switch_facts *sw;
+	const struct switch_facts **all;
+	int n;
+};
+
+static void free_switches(struct switches *s)
+{
+	for (int i = 0; i < s->n; i++)
+		switch_free(&s->sw[i]);
+	free(s->sw);
+	free(s->all);
+}
+
+static int read_switches(const struct fb_opt_list *files, struct switches *s, struct fb_err *e)
+{
+	s->sw = calloc(files->n, sizeof(*s->sw));
+	s->all = calloc(files->n, sizeof(*s->all));
+	if (!s->sw || !s->all)
+		return fb_fail(
+			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %zu switches", files->n);
+	for (size_t i = 0; i < files->n; i++) {
+		int rc = switch_read(files->v[i], &s->sw[i], e);
+		if (rc < 0)
+			return rc;
+		s->n++;
+		s->all[i] = &s->sw[i];
+		for (size_t k = 0; k < i; k++)
+			if (strcmp(s->sw[k].name, s->sw[i].name) == 0) {
+				fb_fail_usage(e, "%s and %s are both of switch %s", files->v[k],
+					files->v[i], s->sw[i].name);
+				fb_hint(e, "give each switch once");
+				return -EINVAL;
+			}
+	}
+	return 0;
+}
+
+static void describe(const struct switches *s, struct fb_doc *doc)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < s->n; i++) {
+		json_t *o = json_object();
+		int used = 0;
+		for (int k = 0; k < s->sw[i].ports; k++) {
+			used += s->sw[i].port[k].used;
+			if (s->sw[i].port[k].neighbour[0])
+				fb_doc_hide(doc, s->sw[i].port[k].neighbour);
+		}
+		fb_json_set_str(o, "name", s->sw[i].name);
+		fb_json_set_str(o, "format", s->sw[i].vendor->format);
+		fb_json_set_int(o, "ports", s->sw[i].ports);
+		fb_json_set_int(o, "ports_up", used);
+		json_array_append_new(list, o);
+		fb_doc_hide(doc, s->sw[i].name);
+		if (s->sw[i].implied)
+			fb_doc_warn(doc,
+				"%s: what the file does not say is taken as `nv set qos roce` sets it",
+				s->sw[i].name);
+	}
+	json_object_set_new(fb_doc_json(doc), "switches", list);
+}
+
+static int work(const struct switch_cfg *c, struct fb_doc *doc, struct fb_err *e)
+{
+	struct switches s = {0};
+	struct others hosts = {0};
+	struct profile profile;
+	profile_none(&profile);
+	int rc = c->profile ? profile_read(c->profile, &profile, e) : 0;
+	if (rc == 0)
+		rc = read_switches(&c->files, &s, e);
+	if (rc == 0)
+		rc = others_read(&c->others, "", &hosts, e);
+	if (rc == 0) {
+		describe(&s, doc);
+		switch_run((const struct switch_facts *const *)s.all, s.n,
+			(const struct node_facts *const *)hosts.node, hosts.n, &profile, doc);
+	}
+	others_free(&hosts);
+	free_switches(&s);
+	const struct fb_check_judge j = {
+		.strict = c->strict, .require = c->require.v, .n_require = c->require.n};
+	return rc == 0 ? fb_check_judge(doc, &j) : (int)e->exit;
+}
+
+static int prepare(struct command *c, struct fb_err *e)
+{
+	if (c->cfg.files.n == 0) {
+		fb_fail_usage(e, "no file is given");
+		fb_hint(e, "fabricbench check switch config_db.json; copy it from the switch: scp "
+			   "SWITCH:/etc/sonic/config_db.json .");
+		return -EINVAL;
+	}
+	if (c->cfg.files.n > MAX_SWITCHES)
+		return fb_fail_usage(
+			e, "%zu files: at most %d at once", c->cfg.files.n, MAX_SWITCHES);
+	if (c->out.json && c->cfg.format != TABLE && c->cfg.format != JSON)
+		return fb_fail_usage(
+			e, "--json and --format %s exclude each other", formats[c->cfg.format]);
+	if (c->cfg.format == JSON)
+		c->out.json = true;
+	return check_required(&c->cfg, e);
+}
+
+static int with_document(
+	struct command *c, struct fb_opt_spec *spec, int argc, char **argv, struct fb_err *e)
+{
+	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, &c->out, e);
+	if (!doc)
+		return (int)e->exit;
+	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
+	fb_doc_set_table(doc, c->cfg.format == JUNIT      ? fb_check_junit
+			      : c->cfg.format == MARKDOWN ? fb_check_markdown
+							  : print_table);
+	int status = work(&c->cfg, doc, e);
+	if (e->code != 0) {
+		fb_doc_error(doc, e);
+		fb_doc_set_table(doc, NULL);
+	}
+	status = fb_doc_finish(doc, status);
+	fb_doc_free(doc);
+	return status;
+}
+
+int check_switch_run(int argc, char **argv)
+{
+	struct command c = {0};
+	struct fb_opt_spec spec;
+	struct fb_err e = {0};
+	struct fb_check_def defs[MAX_DEFS];
+	const struct fb_check_def *tables[] = {defs};
+	int status = FB_EXIT_OK;
+	fill_spec(&spec, &c);
+	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	if (rc != 0)
+		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
+	collect(defs);
+	if (c.cfg.explain)
+		rc = fb_check_explain(tables, 1, c.cfg.explain, stdout, &e);
+	else if (c.cfg.list)
+		fb_check_list(tables, 1, stdout);
+	else if ((rc = prepare(&c, &e)) == 0)
+		status = with_document(&c, &spec, argc, argv, &e);
+	if (e.code != 0)
+		fb_log_err(&e);
+	if (rc != 0)
+		status = (int)e.exit;
+	fb_opt_free(&spec);
+	return status;
+}
+
+const struct fb_opt_spec *check_switch_spec(void)
+{
+	static struct command scratch;
+	static struct fb_opt_spec spec;
+	scratch = (struct command){0};
+	fill_spec(&spec, &scratch);
+	return &spec;
+}
