@@ -271,7 +271,7 @@ static void flat_cell(struct fb_strbuf *b, const json_t *v)
 void rep_html_checks(struct fb_strbuf *b, const json_t *doc)
 {
 	static const char *const names[] = {
-		"check", "state", "observed", "expected", "source", "read", "remedy", NULL};
+		"check", "at", "state", "observed", "expected", "source", "read", "remedy", NULL};
 	const json_t *checks = get(doc, "checks"), *c;
 	size_t i;
 	if (json_array_size(checks) == 0)
@@ -287,13 +287,18 @@ void rep_html_checks(struct fb_strbuf *b, const json_t *doc)
 				  : strcmp(state, "info") == 0 ? ""
 							       : "suspect";
 		fb_strbuf_add(b, "<tr>");
-		rep_tag(b, "td", NULL, "%s", fb_json_str(c, "id", "?"));
+		const char *title = fb_json_str(c, "title", "");
+		rep_tag(b, "td", NULL, "%s%s%s", fb_json_str(c, "id", "?"), *title ? " " : "",
+			title);
+		rep_tag(b, "td", NULL, "%s", fb_json_str(c, "subject", ""));
 		rep_tag(b, "td", cls, "%s%s%s", state, *reason ? ": " : "", reason);
 		flat_cell(b, get(c, "observed"));
 		flat_cell(b, get(get(c, "expected"), "value"));
 		rep_tag(b, "td", "long", "%s", fb_json_str(get(c, "expected"), "source", ""));
 		rep_tag(b, "td", "code", "%s", fb_json_str(c, "read", ""));
-		rep_tag(b, "td", "code", "%s", fb_json_str(c, "remedy", ""));
+		const char *effect = fb_json_str(c, "side_effect", "");
+		rep_tag(b, "td", "code", "%s%s%s", fb_json_str(c, "remedy", ""),
+			*effect ? " \xe2\x80\x94 this disturbs: " : "", effect);
 		fb_strbuf_add(b, "</tr>\n");
 	}
 	foot(b);

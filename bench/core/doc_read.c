@@ -387,6 +387,22 @@ static const struct shape claim_keys[] = {
 	{.key = "why", .types = T_STR, .words = not_empty},
 	{.key = NULL},
 };
+static const struct shape fabric_port_keys[] = {
+	{.key = "device", .types = T_STR, .words = not_empty},
+	{.key = "port", .types = T_INT, .natural = true},
+	{.key = "ethernet", .types = T_BOOL},
+	{.key = "pfc", .types = T_ARR, .optional = true, .items = T_INT},
+	{.key = "dscp_map", .types = T_OBJ, .optional = true},
+	{.key = NULL},
+};
+static const struct shape fabric_keys[] = {
+	{.key = "host", .types = T_STR, .words = not_empty},
+	{.key = "recorded", .types = T_STR, .optional = true},
+	{.key = "age", .types = T_STR, .optional = true},
+	{.key = "profile", .types = T_STR, .optional = true},
+	{.key = "ports", .types = T_ARR, .items = T_OBJ, .item_keys = fabric_port_keys},
+	{.key = NULL},
+};
 static const struct shape doc_keys[] = {
 	{.key = "schema", .types = T_STR, .words = schema_words},
 	{.key = "tool", .types = T_OBJ, .keys = tool_keys},
@@ -400,6 +416,7 @@ static const struct shape doc_keys[] = {
 	{.key = "warnings", .types = T_ARR, .items = T_STR},
 	{.key = "errors", .types = T_ARR, .items = T_OBJ, .item_keys = error_keys},
 	{.key = "pairs", .types = T_ARR, .optional = true, .items = T_OBJ, .item_keys = pairs_keys},
+	{.key = "fabric", .types = T_OBJ, .optional = true, .keys = fabric_keys},
 	{.key = "claims",
 		.types = T_ARR,
 		.optional = true,
