@@ -92,6 +92,17 @@ static bool refused(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
+/* A GID table has up to 1024 slots, nearly all of them zeros. */
+static bool is_empty_slot(const char *path, const char *text, size_t n)
+{
+	if (!strstr(path, "/gids/"))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] != '0' && text[i] != ':' && text[i] != '\n')
+			return false;
+	return true;
+}
+
 /* One file; what is not there or has no value (EINVAL of an empty slot) is left out. */
 static int copy_file(struct recorder *c, const char *path)
 {
@@ -102,7 +113,7 @@ static int copy_file(struct recorder *c, const char *path)
 		shown_path(c, path, shown, sizeof(shown));
 		fb_strbuf_printf(&c->hidden, "%s\n", shown);
 	}
-	if (n < 0)
+	if (n < 0 || is_empty_slot(path, c->buf, (size_t)n))
 		return 0;
 	return config ? tree_write(&c->root, path, c->buf, (size_t)n, c->e)
 		      : write_text(c, path, c->buf, (size_t)n);
