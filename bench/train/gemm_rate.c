@@ -114,7 +114,7 @@ static void one_round(const struct tr_dev_ops *ops, struct tr_queue *q, const st
 	for (int i = 0; i < r->n; i++) {
 		double ns = time_shape(ops, q, &r->v[i].s, o, reps[i]);
 		while (ns < LEAST_NS && reps[i] < MAX_REPS) {
-			reps[i] = ns < LEAST_NS / 8 ? reps[i] * 8 : reps[i] * 2;
+			reps[i] = 8 * ns < LEAST_NS ? reps[i] * 8 : reps[i] * 2;
 			ns = time_shape(ops, q, &r->v[i].s, o, reps[i]);
 		}
 		rate[i] = flops(&r->v[i].s) * reps[i] / (ns > 0 ? ns : 1) * 1e9;

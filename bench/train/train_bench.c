@@ -250,7 +250,7 @@ static int measure(
 	void *st, const struct fb_point *p, uint64_t iters, struct fb_sink *sink, struct fb_err *e)
 {
 	struct train_state *s = st;
-	struct step_stats stats;
+	struct step_stats stats = {0};
 	for (uint64_t i = 0; i < iters; i++) {
 		int rc = one_step(s, &stats, e);
 		if (rc != 0) {

@@ -130,7 +130,7 @@ int train_flops_parse(const char *text, double *flops, struct fb_err *e)
 		double times;
 	} units[] = {{"", 1}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}};
 	const char *rest;
-	double v, times = 0;
+	double v = 0, times = 0;
 	if (number(text, &v, &rest)) {
 		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 			size_t n = strlen(units[i].word);

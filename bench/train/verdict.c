@@ -213,8 +213,8 @@ static void bound_by_item(
 		[MEASURE_NORM] = "the gradient norm's all-reduce, which is latency alone",
 		[MEASURE_OPTIMIZER] = "the optimizer",
 		[MEASURE_STORAGE] = "transfers of offloaded state",
-		[MEASURE_IDLE] = "waiting for nothing that the step needs: the machine is shared, "
-				 "or its schedule has gaps",
+		[MEASURE_IDLE] =
+			"time outside of all tasks (the sum of the loss, a shared machine)",
 	};
 	char text[32];
 	snprintf(v->bound_by, sizeof(v->bound_by), "%s", measure_item_names[i]);
@@ -268,7 +268,7 @@ static void add_move(struct verdict *v, double number, const char *unit, const c
 static int find_t_star(const struct verdict_model *m, struct verdict *v, struct fb_err *e)
 {
 	const struct step_config *c = m->in->step;
-	double lo = 1, hi = 1, step, exposed, now = (double)c->micro_seqs * (double)c->seq;
+	double lo = 1, hi = 1, step = 0, exposed = 0, now = (double)c->micro_seqs * (double)c->seq;
 	int rc = verdict_predict(m, c, 1, 1, &step, &exposed, e);
 	v->t_star = NAN;
 	if (rc != 0 || exposed <= VERDICT_HIDDEN)
@@ -311,7 +311,7 @@ static int move_tokens(const struct verdict_model *m, struct verdict *v, struct 
 static int move_link(
 	const struct verdict_model *m, double base, struct verdict *v, struct fb_err *e)
 {
-	double step, exposed;
+	double step = 0, exposed = 0;
 	int rc = verdict_predict(m, m->in->step, 1, 2, &step, &exposed, e);
 	if (rc == 0 && step < (1 - WORTH) * base)
 		add_move(v, step / base, "of the step time", "a link twice as fast");
@@ -322,7 +322,7 @@ static int move_overlap(
 	const struct verdict_model *m, double base, struct verdict *v, struct fb_err *e)
 {
 	struct step_config c = *m->in->step;
-	double step, exposed;
+	double step = 0, exposed = 0;
 	if (c.overlap)
 		return 0;
 	c.overlap = true;
@@ -345,7 +345,7 @@ static int move_strategy(
 	for (const char *const *w = strategy_words; rc == 0 && *w; w++) {
 		struct step_config c = *was;
 		struct fb_err no = {0};
-		double step, exposed;
+		double step = 0, exposed = 0;
 		if (strchr(*w, ':') || strcmp(*w, "offload") == 0 ||
 			strategy_parse(*w, c.ranks, &c.strategy, &no) != 0 ||
 			c.strategy.kind == was->strategy.kind)
@@ -402,7 +402,7 @@ static void plain_moves(const struct verdict_input *in, struct verdict *v)
 int verdict_find(const struct verdict_input *in, struct verdict *v, struct fb_err *e)
 {
 	struct verdict_model m;
-	double base, exposed;
+	double base = 0, exposed = 0;
 	memset(v, 0, sizeof(*v));
 	v->t_star = NAN;
 	find_bound(in, v);
