@@ -116,7 +116,7 @@ static int timed_out(struct engine *g, const char *what, struct fb_err *e)
 		"rank %d: step %llu did not end in time: it waits for %s", g->rank,
 		(unsigned long long)g->step_number, what);
 	fb_hint(e, "is every rank alive and as fast as the others? A longer step needs a longer "
-		   "--point-timeout");
+		   "--step-timeout");
 	return rc;
 }
 
