@@ -211,7 +211,7 @@ install: all
 	install -m 644 reports/schema.json $(DESTDIR)$(PREFIX)/share/fabricbench/
 	install -m 644 scripts/plans/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/plans/
 	install -m 644 scripts/profiles/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/profiles/
-	install -m 755 scripts/launch scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
+	install -m 755 scripts/launch scripts/record scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
 	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab/
 ## clean: remove everything built
