@@ -29,3 +29,5 @@ SRC += verbs/lossless/tree_words.c verbs/lossless/tree_net.c
 SRC += verbs/lossless/switch.c verbs/lossless/switch_sonic.c verbs/lossless/switch_nvue.c verbs/lossless/switch_checks.c \
 	verbs/lossless/switch_queue.c verbs/lossless/switch_table.c verbs/lossless/switch_cmd.c
 TESTS += verbs/lossless/profile_test.c verbs/lossless/others_test.c
+TESTS += verbs/lossless/switch_test.c
+FUZZ += verbs/lossless/switch_fuzz.c

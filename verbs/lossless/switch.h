@@ -103,9 +103,10 @@ struct switch_facts {
 	char name[64]; /**< host name, else the file's */
 	char path[256];
 	bool has[SWITCH_SECTIONS];
-	bool whole;      /**< the whole configuration: what is not there is not configured */
-	bool implied;    /**< filled by what NVIDIA documents for `nv set qos roce` */
-	int64_t poll_ms; /**< watchdog; -1 not told */
+	bool whole;       /**< the whole configuration: what is not there is not configured */
+	unsigned implied; /**< sections (bits) filled by what NVIDIA documents for `nv set qos roce`
+			   */
+	int64_t poll_ms;  /**< watchdog; -1 not told */
 	bool group_seen[SWITCH_CLASSES]; /**< some port has a buffer for this group */
 	struct switch_port *port;
 	int ports;

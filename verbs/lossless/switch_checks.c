@@ -100,6 +100,25 @@ static void map_remedy(const struct switch_input *in, int dscp, int prio, struct
 			dscp, prio);
 }
 
+/* The class is right, and something behind it is not. */
+static void chain_remedy(const struct switch_input *in, int c, struct fb_finding *f)
+{
+	const struct switch_port *p = in->port;
+	if (!switch_sonic_format(in))
+		fb_find_remedy(f, BUFFERS_MOVE,
+			"nv set qos pfc default-global switch-priority %d; nv set qos traffic-pool "
+			"roce-lossless switch-priority %d; nv config apply",
+			c, c);
+	else if (p->pfc <= 0 || !(p->pfc >> c & 1))
+		fb_find_remedy(
+			f, BUFFERS_MOVE, "config interface pfc priority %s %d on", p->name, c);
+	else
+		fb_find_remedy(f, BUFFERS_MOVE,
+			"sonic-db-cli CONFIG_DB hset 'TC_TO_PRIORITY_GROUP_MAP|AZURE' %d %d; "
+			"sonic-db-cli CONFIG_DB hset 'TC_TO_QUEUE_MAP|AZURE' %d %d",
+			c, p->pfc_group[c], c, p->pfc_queue[c]);
+}
+
 static bool wanted_priority(const struct profile *w, int prio)
 {
 	if (w->pfc_set > 0)
@@ -135,7 +154,10 @@ static bool follow(const struct switch_input *in, int dscp, struct fb_finding *f
 			dscp, in->sw->vendor->class_word, c, p->class_group[c],
 			in->sw->vendor->queue_word, p->class_queue[c],
 			check_bits_text((unsigned)p->pfc, pfc, sizeof(pfc)));
-	map_remedy(in, dscp, to, f);
+	if (c == to)
+		chain_remedy(in, c, f);
+	else
+		map_remedy(in, dscp, to, f);
 	return false;
 }
 
@@ -219,11 +241,13 @@ static void s02_consistent(const struct switch_input *in, struct fb_finding *f)
 				"are its own",
 				c, in->sw->vendor->class_word, c, p->class_group[c],
 				in->sw->vendor->queue_word, p->class_queue[c]);
+			chain_remedy(in, c, f);
 			return;
 		}
 		if (own && !has_dscp(p, c)) {
 			fb_find(f, FB_CHECK_WARN, "PFC is on for %d, but no DSCP leads to %s %d", c,
 				in->sw->vendor->class_word, c);
+			map_remedy(in, c == 3 ? 26 : c, c, f);
 			return;
 		}
 		if (prio < 0 || !has_dscp(p, c) || at + 1 >= sizeof(text))
@@ -258,6 +282,7 @@ void switch_s02(const struct switch_input *in, struct fb_finding *f)
 	} else if (p->pfc == 0) {
 		fb_find(f, in->profile->pfc_set == 0 ? FB_CHECK_PASS : FB_CHECK_WARN,
 			"no priority has PFC: nothing is lossless on this port");
+		chain_remedy(in, 3, f);
 	} else {
 		s02_consistent(in, f);
 	}
@@ -307,7 +332,7 @@ static void compare_pfc(const struct switch_input *in, int there, struct fb_find
 	fb_find(f, same ? FB_CHECK_PASS : FB_CHECK_FAIL, "PFC here: %s; at %s %s: %s",
 		check_bits_text((unsigned)p->pfc, a, sizeof(a)), p->neighbour, p->neighbour_port,
 		check_bits_text((unsigned)there, b, sizeof(b)));
-	fb_find_expected(f, "the other end of the cable", "%s", b);
+	fb_find_expected(f, "the other end of the cable", "PFC on: %s", b);
 	if (!same)
 		pfc_remedy(in, (unsigned)(p->pfc | there), (unsigned)p->pfc, f);
 	if (!same && (p->pfc | there) == p->pfc)
@@ -446,6 +471,19 @@ static void headroom_remedy(const struct switch_input *in, int64_t cable_m, stru
 			(long long)cable_m);
 }
 
+/* A site's own profile keeps its size whatever the cable is. */
+static void size_remedy(const struct switch_input *in, const struct switch_buffer *b, int64_t good,
+	struct fb_finding *f)
+{
+	if (switch_sonic_format(in))
+		fb_find_remedy(f, BUFFERS_MOVE, "config buffer profile set %s --xoff %lld", b->name,
+			(long long)good);
+	else
+		fb_find_remedy(f, BUFFERS_MOVE,
+			"nv unset qos pfc default-global port-buffer; nv unset qos pfc "
+			"default-global xoff-threshold; nv config apply");
+}
+
 /* SONiC's own profiles carry in their names what they were looked up for. @return false: f fails */
 static bool looked_up(const struct switch_input *in, const struct switch_buffer *b, bool *own,
 	struct fb_finding *f)
@@ -534,7 +572,7 @@ static void s05(const struct switch_input *in, int c, struct fb_finding *f)
 				      : FB_CHECK_WARN,
 		"%s: %lld B of headroom%s", b->name, (long long)b->headroom,
 		enough && b->headroom < good ? ", from the switch maker's table" : "");
-	headroom_remedy(in, p->cable_m, f);
+	size_remedy(in, b, good, f);
 }
 
 void switch_s05(const struct switch_input *in, struct fb_finding *f)

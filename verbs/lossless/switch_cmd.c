@@ -293,6 +293,7 @@ static void describe(const struct switches *s, struct fb_doc *doc)
 {
 	json_t *list = json_array();
 	for (int i = 0; i < s->n; i++) {
+		const struct switch_facts *sw = &s->sw[i];
 		json_t *o = json_object();
 		int used = 0;
 		for (int k = 0; k < s->sw[i].ports; k++) {
@@ -306,10 +307,18 @@ static void describe(const struct switches *s, struct fb_doc *doc)
 		fb_json_set_int(o, "ports_up", used);
 		json_array_append_new(list, o);
 		fb_doc_hide(doc, s->sw[i].name);
-		if (s->sw[i].implied)
+		char names[256] = "";
+		for (int k = 0; k < SWITCH_SECTIONS; k++) {
+			size_t n = strlen(names);
+			if ((sw->implied >> k & 1) && !strstr(names, sw->vendor->sections[k]))
+				snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+					sw->vendor->sections[k]);
+		}
+		if (names[0])
 			fb_doc_warn(doc,
-				"%s: what the file does not say is taken as `nv set qos roce` sets it",
-				s->sw[i].name);
+				"%s: taken as `nv set qos roce` sets it, since the file does not say: "
+				"%s",
+				sw->name, names);
 	}
 	json_object_set_new(fb_doc_json(doc), "switches", list);
 }

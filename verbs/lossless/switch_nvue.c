@@ -62,6 +62,13 @@ bool switch_is_nvue(const json_t *root)
 	return json_object_get(o, "qos") || json_object_get(o, "interface");
 }
 
+/* The file itself holds the section. */
+static void tell(struct switch_reader *r, enum switch_section s)
+{
+	r->s->has[s] = true;
+	r->s->implied &= ~(1u << s);
+}
+
 struct nvue {
 	struct switch_reader *r;
 	const json_t *qos, *interface, *roce;
@@ -151,9 +158,10 @@ static void imply_roce(struct switch_reader *r, const char *mode)
 	static const enum switch_section told[] = {SWITCH_BINDINGS, SWITCH_DSCP, SWITCH_CLASS_QUEUE,
 		SWITCH_CLASS_GROUP, SWITCH_PFC, SWITCH_GROUPS, SWITCH_QUEUES, SWITCH_WRED,
 		SWITCH_SCHEDULERS};
-	s->implied = true;
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		s->has[told[i]] = true;
+		s->implied |= 1u << told[i];
+	}
 	for (int i = 0; i < s->ports; i++) {
 		struct switch_port *p = &s->port[i];
 		snprintf(p->dscp_map, sizeof(p->dscp_map), "roce mode %.20s", mode);
@@ -207,7 +215,8 @@ static void read_mapping(const struct nvue *n, struct switch_port *p)
 	const json_t *dscp = switch_object(n->r, o, "dscp", at);
 	if (!o)
 		return;
-	n->r->s->has[SWITCH_BINDINGS] = n->r->s->has[SWITCH_DSCP] = true;
+	tell(n->r, SWITCH_BINDINGS);
+	tell(n->r, SWITCH_DSCP);
 	switch_text(n->r, o, "trust", trust, sizeof(trust), at);
 	/* Trusting layer 2 alone leaves DSCP unread: untagged packets all get the default. */
 	if (strcmp(trust, "l2") == 0 || strcmp(trust, "port") == 0) {
@@ -238,7 +247,7 @@ static void read_queues(const struct nvue *n, struct switch_port *p)
 	const json_t *sp = switch_object(n->r, o, "switch-priority", at);
 	if (!sp)
 		return;
-	n->r->s->has[SWITCH_CLASS_QUEUE] = true;
+	tell(n->r, SWITCH_CLASS_QUEUE);
 	for (int c = 0; c < SWITCH_CLASSES && switch_ok(n->r); c++) {
 		char key[4] = {(char)('0' + c)};
 		int64_t tc = switch_number(n->r, switch_object(n->r, sp, key, at), "traffic-class",
@@ -256,10 +265,10 @@ static void read_pfc(const struct nvue *n, struct switch_port *p)
 		return;
 	/* An empty pfc says that no port has it, unless roce has set it. */
 	n->r->s->has[SWITCH_PFC] = true;
-	if (!n->r->s->implied && p->pfc < 0)
-		p->pfc = 0;
+	p->pfc = p->pfc < 0 ? 0 : p->pfc;
 	if (!o)
 		return;
+	tell(n->r, SWITCH_PFC);
 	int rx = on_off(n->r, o, "rx", at), tx = on_off(n->r, o, "tx", at);
 	p->pfc = (int)numbers(n->r, o, "switch-priority", 7, at);
 	p->pfc_one_way = p->pfc && (rx == 0 || tx == 0);
@@ -291,7 +300,8 @@ static void read_congestion(const struct nvue *n, struct switch_port *p)
 	const json_t *tcs = switch_object(n->r, o, "traffic-class", at);
 	if (!tcs)
 		return;
-	n->r->s->has[SWITCH_QUEUES] = n->r->s->has[SWITCH_WRED] = true;
+	tell(n->r, SWITCH_QUEUES);
+	tell(n->r, SWITCH_WRED);
 	for (int q = 0; q < SWITCH_CLASSES && switch_ok(n->r); q++) {
 		char key[4] = {(char)('0' + q)};
 		const json_t *tc = switch_object(n->r, tcs, key, at);
@@ -315,7 +325,7 @@ static void read_scheduler(const struct nvue *n, struct switch_port *p)
 	const json_t *tcs = switch_object(n->r, o, "traffic-class", at);
 	if (!tcs)
 		return;
-	n->r->s->has[SWITCH_SCHEDULERS] = true;
+	tell(n->r, SWITCH_SCHEDULERS);
 	for (int q = 0; q < SWITCH_CLASSES && switch_ok(n->r); q++) {
 		char key[4] = {(char)('0' + q)};
 		const json_t *tc = switch_object(n->r, tcs, key, at);
@@ -344,7 +354,8 @@ static void read_pools(const struct nvue *n, struct switch_port *p)
 		unsigned sps = (unsigned)numbers(n->r, o, "switch-priority", 7, "qos|traffic-pool");
 		int group = sps ? __builtin_ctz(sps) : 0;
 		bool lossless = strstr(name, "lossless") != NULL;
-		n->r->s->has[SWITCH_CLASS_GROUP] = n->r->s->has[SWITCH_GROUPS] = true;
+		tell(n->r, SWITCH_CLASS_GROUP);
+		tell(n->r, SWITCH_GROUPS);
 		for (int c = 0; c < SWITCH_CLASSES; c++)
 			if (sps >> c & 1)
 				p->class_group[c] = (int8_t)group;
@@ -525,9 +536,6 @@ static void read_port(const struct nvue *n, struct switch_port *p)
 	/* A pause for a priority stops its traffic class and comes from its own group. */
 	memcpy(p->pfc_queue, p->class_queue, sizeof(p->pfc_queue));
 	memcpy(p->pfc_group, p->class_group, sizeof(p->pfc_group));
-	for (int c = 0; c < SWITCH_CLASSES && n->interface; c++)
-		if (p->pfc > 0 && (p->pfc >> c & 1) && p->cable_m >= 0)
-			n->r->s->has[SWITCH_CABLES] = true;
 	n->r->s->has[SWITCH_CABLES] |= p->cable_m >= 0;
 }
 

@@ -114,8 +114,8 @@ static void cnp_remedy(
 	const struct switch_port *p = in->port;
 	if (map && switch_sonic_format(in))
 		fb_find_remedy(f, "all ports with this map",
-			"sonic-db-cli CONFIG_DB hset 'DSCP_TO_TC_MAP|%s' %d %d", p->dscp_map, dscp,
-			to);
+			"sonic-db-cli CONFIG_DB hset 'DSCP_TO_TC_MAP|%s' %d %d",
+			p->dscp_map[0] ? p->dscp_map : "AZURE", dscp, to);
 	else if (map)
 		fb_find_remedy(f, "all ports with this profile",
 			"nv set qos mapping default-global dscp %d switch-priority %d; nv config "
@@ -144,8 +144,11 @@ void switch_s09(const struct switch_input *in, struct fb_finding *f)
 		return;
 	int c = p->dscp_class[dscp];
 	int q = c >= 0 ? p->class_queue[c] : -1;
+	char class[32] = "a class";
+	if (told && w->cnp_prio >= 0)
+		snprintf(class, sizeof(class), "%.20s %d", in->sw->vendor->class_word, w->cnp_prio);
 	fb_find_expected(f, told ? SWITCH_PROFILE(in) : "the adapters' default",
-		"DSCP %d in a class without PFC, strict, not the bulk's", dscp);
+		"DSCP %d in %s without PFC, strict, not the bulk's", dscp, class);
 	if (q < 0) {
 		fb_find(f, told ? FB_CHECK_FAIL : FB_CHECK_SKIP, "DSCP %d has no %s here%s", dscp,
 			in->sw->vendor->queue_word,
