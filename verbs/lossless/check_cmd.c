@@ -124,18 +124,18 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 {
 	static const char *const names[] = {
 		[0] = "check", [ROCE] = "check roce", [IB] = "check ib", [ALL] = "check all"};
-	static const char *const summaries[] = {[0] = "",
-		[ROCE] = "Is RoCE lossless here? Every port: "
-			 "what was read, what was expected "
-			 "and why, and the command that "
-			 "mends it.",
-		[IB] = "Are the InfiniBand ports as they must be? What was read, what was expected "
-		       "and why, and the command that mends it.",
-		[ALL] = "Every check of every RDMA port of this node, each by its own link layer."};
+	const char *summary =
+		c->layer == ROCE ? "Is RoCE lossless here? Of every port: what was read, what was "
+				   "expected and why, and the command that mends it."
+		: c->layer == IB
+			? "Are the InfiniBand ports as they must be? What was read, what was "
+			  "expected and why, and the command that mends it."
+			: "Every check of every RDMA port of this node, each by its own link "
+			  "layer.";
 	*spec = (struct fb_opt_spec){
 		.command = names[c->layer],
 		.usage = "[DEVICE] [options]",
-		.summary = summaries[c->layer],
+		.summary = summary,
 		.notes = notes,
 		.sets = {{"Checks", opts, &c->check}, {"Output", fb_output_opts, &c->out}},
 	};
