@@ -79,7 +79,7 @@ static const struct {
 static void add_modes(const struct ethtool_link_settings *s, struct fb_strbuf *b)
 {
 	const uint32_t *supported = (const void *)(s + 1);
-	int words = s->link_mode_masks_nwords;
+	int words = (int)s->link_mode_masks_nwords; /* not negative in an answer */
 	const char *before = "\tSupported link modes:   ";
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (modes[i].bit / 32 >= words ||
@@ -383,7 +383,7 @@ void ethtool_read(const struct fb_sysroot *r, struct port_facts *p)
 		snprintf(path, sizeof(path), "%.*s%s%s", (int)(gap - doors[i].recorded),
 			doors[i].recorded, p->netdev, gap + 2);
 		int rc = get(r, p->netdev, path, doors[i].what, &text);
-		int code = rc == 0 ? recorded_refusal(text) : 0;
+		int code = rc == 0 && text ? recorded_refusal(text) : 0;
 		for (size_t k = 0; k < doors[i].n; k++) {
 			struct fact *f = doors[i].f[k];
 			if (fb_sysroot_is_live(r))

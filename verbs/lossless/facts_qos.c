@@ -39,10 +39,10 @@ static int pairs(const char *text, int most, void (*take)(void *arg, int a, long
 {
 	int n = 0;
 	for (const char *line = text; line && *line;) {
-		char *end, *end2;
+		char *end, *end2 = NULL;
 		long a = strtol(line, &end, 10);
 		long b = end != line ? strtol(end, &end2, 10) : 0;
-		if (end != line && end2 != end && a >= 0 && a < most && b >= 0) {
+		if (end2 && end2 != end && a >= 0 && a < most && b >= 0) {
 			take(arg, (int)a, b);
 			n++;
 		}

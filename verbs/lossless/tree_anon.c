@@ -145,13 +145,13 @@ char *tree_anon_text(struct tree_anon *a, const char *path, const char *text, si
 	size_t n;
 	if (!copy)
 		return NULL;
-	if (strstr(path, "/gids/") && (n = parse(copy, 2, raw, 16)) == 16) {
+	if (strstr(path, "/gids/") && parse(copy, 2, raw, 16) == 16) {
 		free(copy);
 		tree_anon_gid(a, raw);
 		return print(raw, 16, 2);
 	}
 	if ((is_named(path, "node_guid") || is_named(path, "sys_image_guid")) &&
-		(n = parse(copy, 2, raw, 8)) == 8) {
+		parse(copy, 2, raw, 8) == 8) {
 		free(copy);
 		tree_anon_bytes(a, raw, 8);
 		return print(raw, 8, 2);

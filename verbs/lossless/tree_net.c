@@ -48,7 +48,7 @@ int tree_do_pfc(struct tree_maker *m, char **w, int n)
 /* pfc-cap CLASSES; pfc-delay METRES */
 int tree_do_pfc_field(struct tree_maker *m, char **w, int n)
 {
-	long v;
+	long v = 0;
 	int rc = tree_want_net(m);
 	if (rc == 0 && n != 2)
 		rc = tree_wrong(m, "%s NUMBER", w[0]);
@@ -263,7 +263,7 @@ int tree_do_pause(struct tree_maker *m, char **w, int n)
 			 : strncmp(w[i], "tx=", 3) == 0      ? &m->net->tx
 			 : strncmp(w[i], "autoneg=", 8) == 0 ? &m->net->autoneg
 							     : NULL;
-		if (!v || (!on && strcmp(eq, "=off") != 0))
+		if (!v || !eq || (!on && strcmp(eq, "=off") != 0))
 			rc = tree_wrong(m, "pause rx=on|off tx=on|off autoneg=on|off");
 		else
 			*v = on;

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #include "verbs/lossless/facts_priv.h"
 
-int FB_PRINTF(2, 3) tree_wrong(struct tree_maker *m, const char *fmt, ...)
+int tree_wrong(struct tree_maker *m, const char *fmt, ...)
 {
 	char why[400];
 	va_list ap;
@@ -28,7 +29,7 @@ int tree_put(struct tree_maker *m, const char *path, const char *text)
 {
 	return tree_write(&m->root, path, text, strlen(text), m->e);
 }
-int FB_PRINTF(3, 4) tree_putf(struct tree_maker *m, const char *text, const char *fmt, ...)
+int tree_putf(struct tree_maker *m, const char *text, const char *fmt, ...)
 {
 	char path[512];
 	va_list ap;
@@ -242,14 +243,18 @@ int tree_do_active_mtu(struct tree_maker *m, char **w, int n)
 /* A later line overrides an earlier one of that name. */
 static void forget_env(struct fb_strbuf *env, const char *name, size_t n)
 {
-	for (char *line = env->s; line && *line;) {
-		char *next = strchr(line, '\n') + 1;
+	char *line = env->s;
+	if (!line)
+		return;
+	while (*line) {
+		size_t k = strcspn(line, "\n");
+		k += line[k] == '\n';
 		if (strncmp(line, name, n) != 0 || line[n] != '=') {
-			line = next;
+			line += k;
 			continue;
 		}
-		memmove(line, next, strlen(next) + 1);
-		env->len -= (size_t)(next - line);
+		memmove(line, line + k, strlen(line + k) + 1);
+		env->len -= k;
 	}
 }
 
