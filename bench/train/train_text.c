@@ -26,11 +26,11 @@ static double number(const json_t *j, const char *key)
 static void head(FILE *out, const json_t *r)
 {
 	const json_t *p = get(r, "params"), *m = get(r, "model");
-	fprintf(out, "%s (%s, %.4g M parameters), %s over %lld ranks, %s, measured on %s\n",
+	int64_t ranks = fb_json_int(p, "ranks", 0);
+	fprintf(out, "%s (%s, %.4g M parameters), %s on %lld rank%s, %s, measured on %s\n",
 		fb_json_str(m, "name", "?"), fb_json_str(m, "family", "?"),
-		number(m, "params") / 1e6, fb_json_str(p, "strategy", "?"),
-		(long long)fb_json_int(p, "ranks", 0), fb_json_str(p, "dtype", "?"),
-		fb_json_str(r, "where", "?"));
+		number(m, "params") / 1e6, fb_json_str(p, "strategy", "?"), (long long)ranks,
+		ranks == 1 ? "" : "s", fb_json_str(p, "dtype", "?"), fb_json_str(r, "where", "?"));
 	label(out, "batch");
 	fprintf(out, "%lld sequences: %lld ranks x %lld x %lld micro-batches, of %lld tokens\n",
 		(long long)fb_json_int(p, "global_batch", 0), (long long)fb_json_int(p, "ranks", 0),
@@ -105,16 +105,18 @@ static void mfu(FILE *out, const json_t *r)
 		number(own, "flops") / 1e9);
 }
 
-/* "8.21 (rank 1: 8.40)" in ms. */
+/* "compute 8.21 ms (67 %; rank 1 9.40 ms)" */
 static void item(FILE *out, const char *name, const json_t *j, double step, bool *first)
 {
+	char text[32];
 	double mean = number(j, "mean"), worst = number(j, "median");
 	if (!(mean > 0.005 * step))
 		return;
-	fprintf(out, "%s%s %.3g ms (%.0f %%", *first ? "" : ", ", name, mean / 1e6,
-		100 * mean / step);
+	fprintf(out, "%s%s %s (%.0f %%", *first ? "" : ", ", name,
+		fb_fmt_duration(mean, text, sizeof(text)), 100 * mean / step);
 	if (worst > 1.05 * mean)
-		fprintf(out, "; rank %lld %.3g", (long long)fb_json_int(j, "rank", 0), worst / 1e6);
+		fprintf(out, "; rank %lld %s", (long long)fb_json_int(j, "rank", 0),
+			fb_fmt_duration(worst, text, sizeof(text)));
 	fprintf(out, ")");
 	*first = false;
 }

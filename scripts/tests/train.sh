@@ -155,6 +155,14 @@ run --ranks 2 --steps 4 --timeline "$work/trace.json" --quiet
 holds timeline "$work/trace.json" '(.traceEvents // .) | length > 20'
 rm -f "$work/trace.json"
 
+run --ranks 2 --steps 6
+ends table 0
+if [[ $(wc -l <"$work/out") -le 24 ]] && grep -q '^  bound by ' "$work/out" && grep -q 'equal to the formula' "$work/out"; then
+	echo 'ok table-text'
+else
+	echo "not ok table-text: $(head -c 200 "$work/out")"
+fi
+
 # --- MFU -------------------------------------------------------------------------------------------
 
 run --ranks 2 --steps 6 --peak 100T --quiet --output "$work/peak.json"
