@@ -230,13 +230,27 @@ static void name_after_file(struct switch_facts *s, const char *name)
 		*dot = '\0';
 }
 
+/* Objects and values cost a hundred times their bytes: they are counted before any is made. */
+static bool too_many(struct switch_reader *r, const char *text, size_t len)
+{
+	size_t objects = 0, values = 0;
+	for (size_t i = 0; i < len; i++) {
+		objects += text[i] == '{' || text[i] == '[';
+		values += text[i] == ',' || text[i] == ':';
+	}
+	if (objects > SWITCH_MAX_OBJECTS || values > SWITCH_MAX_VALUES)
+		switch_bad(r, "(top)", "more than %u objects or %u values", SWITCH_MAX_OBJECTS,
+			SWITCH_MAX_VALUES);
+	return !switch_ok(r);
+}
+
 int switch_parse(
 	const char *text, size_t len, const char *name, struct switch_facts *s, struct fb_err *e)
 {
 	*s = (struct switch_facts){.poll_ms = -1};
 	struct fb_err own = {0};
 	struct switch_reader r = {.s = s, .name = name, .e = &own};
-	json_t *root = fb_json_parse(text, len, name, &own);
+	json_t *root = too_many(&r, text, len) ? NULL : fb_json_parse(text, len, name, &own);
 	r.index = json_object();
 	name_after_file(s, name);
 	if (root && switch_is_sonic(root)) {

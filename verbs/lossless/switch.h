@@ -17,6 +17,9 @@ struct fb_doc;
 #define SWITCH_CLASSES   8 /* classes, priority groups, queues and PFC priorities: 0 to 7 */
 #define SWITCH_MAX_PORTS 2048
 #define SWITCH_MAX_BYTES (16u << 20)
+/* 2048 ports have some 20 objects and 120 values each. */
+#define SWITCH_MAX_OBJECTS 100000u
+#define SWITCH_MAX_VALUES  500000u
 
 /** What a file may or may not hold; each format has its own name for it. */
 enum switch_section {

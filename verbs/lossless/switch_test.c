@@ -368,7 +368,7 @@ static void test_hostile(void **state)
 {
 	struct fb_strbuf b = {0};
 	double start = seconds();
-	for (int i = 0; i < 100000; i++)
+	for (int i = 0; i < 50000; i++)
 		fb_strbuf_add(&b, "[");
 	refused(b.s, b.len, "x.json:1:");
 	fb_strbuf_free(&b);
@@ -383,6 +383,10 @@ static void test_hostile(void **state)
 		fb_strbuf_add(&b, "Ethernet0,");
 	fb_strbuf_add(&b, "Ethernet0|0-7\":{\"scheduler\":\"s\"}}}");
 	refused(b.s, b.len, "too many entries");
+	fb_strbuf_free(&b);
+	for (unsigned i = 0; i <= SWITCH_MAX_OBJECTS; i++)
+		fb_strbuf_add(&b, "{");
+	refused(b.s, b.len, "(top): more than");
 	fb_strbuf_free(&b);
 	fb_strbuf_add(&b, "{\"PORT\":{\"Ethernet0\":{}},\"CABLE_LENGTH\":{");
 	for (int i = 0; i < 1000; i++)
