@@ -9,6 +9,7 @@
 
 #include "bench/core/json.h"
 #include "verbs/lossless/facts.h"
+#include "verbs/lossless/others.h"
 #include "verbs/lossless/test_tree.h"
 
 #define TREES "verbs/lossless/testdata/trees/"
@@ -324,6 +325,23 @@ static void devices(void **state)
 	test_tree_close(&t);
 }
 
+/* A recording of another node, whose first device has the same name. */
+static void a_strange_recording(void **state)
+{
+	struct test_tree user, other;
+	char *taken = NULL;
+	test_tree_open(&user, NULL, UPSTREAM "hidden /sys/kernel/debug\n");
+	test_tree_open(&other, NULL,
+		"device mlx5_0 mlx5_core 0000:5e:00.0 eth2\nport 1\n"
+		"@port/link_layer = Ethernet\n@cc/np_cnp_dscp = 48\n");
+	assert_true(fact_known(&other.facts.port[0].cnp_dscp.f));
+	facts_overlay(&user.facts, &other.facts, &taken);
+	assert_int_equal(user.facts.port[0].cnp_dscp.f.state, FACT_HIDDEN);
+	assert_null(taken);
+	test_tree_close(&user);
+	test_tree_close(&other);
+}
+
 static void this_machine(void **state)
 {
 	const struct fb_sysroot live = {NULL};
@@ -352,6 +370,6 @@ int main(void)
 		cmocka_unit_test(rdma_mtu_of_the_interface),
 		cmocka_unit_test(soft_roce_as_recorded), cmocka_unit_test(interfaces),
 		cmocka_unit_test(environment), cmocka_unit_test(devices),
-		cmocka_unit_test(this_machine)};
+		cmocka_unit_test(a_strange_recording), cmocka_unit_test(this_machine)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

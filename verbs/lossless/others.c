@@ -227,13 +227,21 @@ static void overlay_port(
 	}
 }
 
+/* Every node calls its first device the same: a recording of another one tells nothing here. */
+static bool same_hardware(const struct port_facts *a, const struct port_facts *b)
+{
+	return strcmp(a->device, b->device) == 0 && a->port == b->port &&
+	       strcmp(a->bdf, b->bdf) == 0 && strcmp(a->family, b->family) == 0 &&
+	       (!fact_known(&a->board.f) || !fact_known(&b->board.f) ||
+		       strcmp(a->board.v, b->board.v) == 0);
+}
+
 void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken)
 {
 	struct fb_strbuf b = {0};
 	for (int i = 0; i < live->ports; i++)
 		for (int k = 0; k < tree->ports; k++)
-			if (strcmp(live->port[i].device, tree->port[k].device) == 0 &&
-				live->port[i].port == tree->port[k].port)
+			if (same_hardware(&live->port[i], &tree->port[k]))
 				overlay_port(&live->port[i], &tree->port[k], &b);
 	*taken = fb_strbuf_take(&b);
 }

@@ -25,8 +25,8 @@ void others_free(struct others *o);
 
 /**
  * Replace facts of `live` that are hidden from this user by those of `tree` that are known, port by
- * port under the device's name. @param taken receives the reads of what was replaced, between
- * newlines (caller frees); NULL when nothing was
+ * port under the device's name, where PCI address, driver and board are the same too. @param taken
+ * receives the reads of what was replaced, between newlines (caller frees); NULL when nothing was
  */
 void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken);
 
