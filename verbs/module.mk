@@ -31,3 +31,5 @@ SRC += verbs/lossless/switch.c verbs/lossless/switch_sonic.c verbs/lossless/swit
 TESTS += verbs/lossless/profile_test.c verbs/lossless/others_test.c
 TESTS += verbs/lossless/switch_test.c
 FUZZ += verbs/lossless/switch_fuzz.c
+SRC += verbs/lossless/facts_pci.c
+TESTS += verbs/lossless/pci_test.c

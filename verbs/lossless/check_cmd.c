@@ -328,6 +328,20 @@ static void check_no_ports(const struct fb_sysroot *r, enum layer layer, struct 
 	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
 }
 
+/* Does a check rest on something that the recording answered? */
+static bool rests_on(const char *read, const char *taken)
+{
+	for (const char *line = taken; line && *line;) {
+		char one[200];
+		size_t n = strcspn(line, "\n");
+		snprintf(one, sizeof(one), "%.*s", (int)(n < sizeof(one) ? n : 0), line);
+		if (*one && strstr(read, one))
+			return true;
+		line += n + (line[n] == '\n');
+	}
+	return false;
+}
+
 /* How old what was not read now is: with each check that rests on it. */
 static void mark_ages(const struct examined *x, struct fb_doc *doc)
 {
@@ -336,10 +350,9 @@ static void mark_ages(const struct examined *x, struct fb_doc *doc)
 	if (!x->age[0])
 		return;
 	json_array_foreach (checks, i, check) {
-		char line[400], text[400];
+		char text[400];
 		const char *read = fb_json_str(check, "read", "");
-		snprintf(line, sizeof(line), "\n%.300s\n", read);
-		if (!x->tree && (!x->taken || !strstr(x->taken, line)))
+		if (!x->tree && !rests_on(read, x->taken))
 			continue;
 		snprintf(text, sizeof(text), "%.300s (recorded: %s)", read, x->age);
 		fb_json_set_str(check, "read", text);

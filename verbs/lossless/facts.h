@@ -122,6 +122,8 @@ struct port_facts {
 	json_t *stats;    /**< ethtool -S: name -> value */
 	json_t *counters; /**< hw_counters and counters of the port */
 	struct fact_int symbol_ber_ok;
+	struct fact_int relaxed_ordering; /**< PCIe Device Control: 1 enabled */
+	struct fact_text acs_redirect;    /**< bridges above that redirect; empty: none does */
 	bool iwarp; /**< node_type is RNIC: RDMA over TCP, neither RoCE nor InfiniBand */
 };
 

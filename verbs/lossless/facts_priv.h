@@ -46,6 +46,8 @@ bool facts_is_hidden(const struct facts_door *d, const char *path);
 void facts_read_port(const struct facts_door *d, struct port_facts *p);
 /** facts_qos.c: DCB, ethtool, the vendor's files, cc_params, rdma_cm. netdev is set before. */
 void facts_read_qos(const struct facts_door *d, struct port_facts *p);
+/** facts_pci.c: configuration space. bdf is set before. */
+void facts_read_pci(const struct facts_door *d, struct port_facts *p);
 /** facts_node.c */
 void facts_read_node(const struct facts_door *d, struct node_facts *n);
 

@@ -181,7 +181,8 @@ static const struct {
 	size_t offset, size;
 } whole[] = {AT(cnp_dscp), AT(cnp_prio), AT(traffic_class), AT(cma_mode), AT(cma_tos), AT(trust),
 	AT(active_mtu), AT(fw), AT(board), AT(pause_rx), AT(pause_tx), AT(pause_autoneg),
-	AT(speed_mbps), AT(max_speed_mbps), AT(netdev_mtu), AT(netdev_state)};
+	AT(speed_mbps), AT(max_speed_mbps), AT(netdev_mtu), AT(netdev_state), AT(relaxed_ordering),
+	AT(acs_redirect)};
 #undef AT
 
 static void note(struct fb_strbuf *taken, const struct fact *f)

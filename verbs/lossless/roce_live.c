@@ -4,6 +4,7 @@
  * a window that has load; a counter that the driver does not have is a skip, never 0.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/json.h"
@@ -418,12 +419,23 @@ void roce_r38(const struct check_input *in, struct fb_finding *f)
 
 void roce_r39(const struct check_input *in, struct fb_finding *f)
 {
-	if (check_software(in, f))
+	const struct fact_int *order = &in->port->relaxed_ordering;
+	const struct fact_text *acs = &in->port->acs_redirect;
+	if (check_software(in, f) || !check_need(&order->f, f) || !check_need(&acs->f, f))
 		return;
-	fb_find(f, FB_CHECK_SKIP,
-		"not visible from here: relaxed ordering and ACS stand in PCI configuration space "
-		"(root): setpci -s %s CAP_EXP+8.w",
-		in->port->bdf[0] ? in->port->bdf : "BDF");
+	fb_find_read(f, "%s; %s", order->f.read, acs->f.read);
+	fb_find(f, order->v && !acs->v[0] ? FB_CHECK_PASS : FB_CHECK_WARN,
+		"relaxed ordering %s; ACS redirects at %s", order->v ? "on" : "off",
+		acs->v[0] ? acs->v : "no bridge above");
+	fb_find_expected(f, "a GPU's memory is reached straight, not by way of the root",
+		"relaxed ordering on, no redirection");
+	if (!acs->v[0])
+		fb_find_remedy(f, "what relied on strict ordering",
+			"PCI_WR_ORDERING=per_mkey by mlxconfig; setpci -s %s CAP_EXP+8.w=0010:0010",
+			in->port->bdf);
+	else
+		fb_find_remedy(f, "isolation between guests of this node",
+			"ACS off in the BIOS; or setpci -s %.40s ECAP_ACS+6.w=0:c", acs->v);
 }
 
 void roce_r40(const struct check_input *in, struct fb_finding *f)
@@ -440,7 +452,8 @@ void roce_r41(const struct check_input *in, struct fb_finding *f)
 {
 	/* Two of n flows on one of m equal paths: 1 - m!/((m-n)! m^n). */
 	const char *text = fb_json_str(in->node->env, "NCCL_IB_QPS_PER_CONNECTION", "1");
-	int qps = text[0] >= '1' && text[0] <= '9' && text[1] == '\0' ? text[0] - '0' : 1;
+	long asked = strtol(text, NULL, 10);
+	int qps = asked >= 1 && asked <= 128 ? (int)asked : 1; /* NCCL's own bounds */
 	double none = 1;
 	int flows = 4 * qps;
 	for (int i = 1; i < flows; i++)
