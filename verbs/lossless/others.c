@@ -244,7 +244,7 @@ void facts_overlay(struct node_facts *live, const struct node_facts *tree, char 
 		for (int k = 0; k < tree->ports; k++)
 			if (same_hardware(&live->port[i], &tree->port[k]))
 				overlay_port(&live->port[i], &tree->port[k], &b);
-	*taken = fb_strbuf_take(&b);
+	*taken = b.len > 0 || b.failed ? fb_strbuf_take(&b) : NULL;
 }
 
 bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len)
