@@ -47,6 +47,10 @@ static void make_label(struct rep_train_row *row)
 	add(row->label, n, "%.24s %.24s, %lld rank%s, %.8s", fb_json_str(p, "model", "?"),
 		fb_json_str(p, "strategy", "?"), (long long)fb_json_int(p, "ranks", 0),
 		fb_json_int(p, "ranks", 0) == 1 ? "" : "s", fb_json_str(p, "dtype", "?"));
+	if (strcmp(fb_json_str(p, "messages", ""), "mpi") == 0)
+		add(row->label, n, ", mpi");
+	if (*fb_json_str(p, "link", ""))
+		add(row->label, n, ", %.24s", fb_json_str(p, "link", ""));
 	if (json_is_false(json_object_get(p, "overlap")))
 		add(row->label, n, ", no overlap");
 	in = json_object_get(p, "inject");

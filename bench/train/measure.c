@@ -127,6 +127,7 @@ void measure_facts(const struct measure *m, struct rank_facts *f)
 	for (int i = 0; i < MEASURE_ITEMS; i++)
 		f->item[i] = measure_ci(m, (enum measure_item)i);
 	f->steady = m->n > m->warmup;
+	f->compute_ns = 0;
 	for (int k = m->warmup; k < m->n; k++) {
 		const struct step_stats *s = &m->v[k];
 		for (int b = 0; b < BYTES_KINDS; b++) {
@@ -135,6 +136,7 @@ void measure_facts(const struct measure *m, struct rank_facts *f)
 				f->steady = false;
 			f->bytes[b] = now;
 		}
+		f->compute_ns += measure_of(s, MEASURE_COMPUTE) / (m->n - m->warmup);
 		f->node_bytes = (double)s->node_bytes;
 		f->rack_bytes = (double)s->rack_bytes;
 		f->far_bytes = (double)s->far_bytes;

@@ -72,7 +72,8 @@ struct rank_facts {
 	bool steady; /**< every counted step sent the same bytes */
 	struct step_memory memory;
 	double linear_flops, attn_flops; /**< of a step, counted */
-	double linear_ns, attn_ns;       /**< of a step, within compute */
+	double linear_ns, attn_ns;       /**< mean of a step, within compute */
+	double compute_ns;               /**< mean of a step, which these two are parts of */
 	double gemm_rate;                /**< FLOP/s of its GEMM shapes timed in turn; 0: not */
 	double tokens;                   /**< of a step */
 	int core;                        /**< pinned to; -1: not */

@@ -290,7 +290,7 @@ static bool holds(const struct kind *k, char *why, size_t len)
 	train_machine(&run->j, &in.machine);
 	/* The products' own time is not counted by a device that sleeps. */
 	for (int r = 0; r < RANKS; r++)
-		run->facts[r].linear_ns = 0.9 * run->facts[r].item[MEASURE_COMPUTE].est;
+		run->facts[r].linear_ns = 0.9 * run->facts[r].compute_ns;
 	assert_int_equal(verdict_find(&in, &v, &e), 0);
 	if (ok && strcmp(v.bound_by, k->named) != 0) {
 		snprintf(why, len, "the verdict names %s, not %s: %.200s", v.bound_by, k->named,

@@ -181,26 +181,41 @@ static void bound_by_rank(
 		rank, fb_fmt_duration(own, a, sizeof(a)), fb_fmt_duration(median, b, sizeof(b)));
 }
 
-/* What of compute takes most: products, attention, or the rest. */
-static void bound_by_compute(const struct verdict_input *in, double compute, struct verdict *v)
+/* What compute is made of, as shares of it. */
+struct parts {
+	double gemm, attn, rest;
+	double rate;  /* of products in the step, FLOP/ns */
+	double alone; /* and alone; 0: not known */
+};
+
+static struct parts parts_of(const struct verdict_input *in)
 {
-	double gemm = 0, attn = 0, flops = 0;
-	int n = in->step->ranks;
-	for (int r = 0; r < n; r++) {
-		gemm += in->facts[r].linear_ns / n;
-		attn += in->facts[r].attn_ns / n;
-		flops += in->facts[r].linear_flops / n;
+	double gemm = 0, attn = 0, flops = 0, all = 0, alone = 0;
+	for (int r = 0; r < in->step->ranks; r++) {
+		gemm += in->facts[r].linear_ns;
+		attn += in->facts[r].attn_ns;
+		flops += in->facts[r].linear_flops;
+		all += in->facts[r].compute_ns;
+		alone += in->facts[r].gemm_rate / in->step->ranks / 1e9;
 	}
-	double rest = compute - gemm - attn;
-	const char *part = gemm >= attn && gemm >= rest ? "gemm"
-			   : attn >= rest               ? "attention"
-							: "elementwise";
+	if (!(all > 0))
+		return (struct parts){.rest = 1};
+	return (struct parts){gemm / all, attn / all, 1 - (gemm + attn) / all,
+		gemm > 0 ? flops / gemm : 0, alone};
+}
+
+/* What of compute takes most: products, attention, or the rest. */
+static void bound_by_compute(const struct verdict_input *in, struct verdict *v)
+{
+	struct parts p = parts_of(in);
+	const char *part = p.gemm >= p.attn && p.gemm >= p.rest ? "gemm"
+			   : p.attn >= p.rest                   ? "attention"
+								: "elementwise";
 	snprintf(v->bound_by, sizeof(v->bound_by), "%s", part);
 	snprintf(v->why, sizeof(v->why),
 		"compute takes %.0f %% of the step; of it %.0f %% products (at %.3g GFLOP/s), %.0f %% "
 		"attention, %.0f %% element-wise work",
-		100 * v->share, 100 * gemm / compute, gemm > 0 ? flops / gemm : 0,
-		100 * attn / compute, 100 * rest / compute);
+		100 * v->share, 100 * p.gemm, p.rate, 100 * p.attn, 100 * p.rest);
 }
 
 static void bound_by_item(
@@ -242,7 +257,7 @@ static void find_bound(const struct verdict_input *in, struct verdict *v)
 	double part = measure_over(in->facts, n, most).mean;
 	v->share = step > 0 ? part / step : 0;
 	if (most == MEASURE_COMPUTE)
-		bound_by_compute(in, part, v);
+		bound_by_compute(in, v);
 	else
 		bound_by_item(in, most, step, v);
 }
@@ -372,14 +387,12 @@ static int move_strategy(
 static void plain_moves(const struct verdict_input *in, struct verdict *v)
 {
 	int n = in->step->ranks;
-	double step = measure_over(in->facts, n, MEASURE_STEP).mean, rate = 0, flops = 0, ns = 0;
+	double step = measure_over(in->facts, n, MEASURE_STEP).mean;
+	double compute = measure_over(in->facts, n, MEASURE_COMPUTE).mean;
 	double optimizer = measure_over(in->facts, n, MEASURE_OPTIMIZER).mean;
 	double storage = measure_over(in->facts, n, MEASURE_STORAGE).mean;
-	for (int r = 0; r < n; r++) {
-		rate += in->facts[r].gemm_rate / n;
-		flops += in->facts[r].linear_flops / n;
-		ns += in->facts[r].linear_ns / n;
-	}
+	struct parts p = parts_of(in);
+	double saved = p.alone > p.rate ? (1 - p.rate / p.alone) * p.gemm * compute / step : 0;
 	if (strncmp(v->bound_by, "rank ", 5) == 0)
 		add_move(v, 1 - v->share, "of the step time", "%s as fast as the others",
 			v->bound_by);
@@ -389,14 +402,18 @@ static void plain_moves(const struct verdict_input *in, struct verdict *v)
 	if (optimizer > 0.1 * step)
 		add_move(v, 1 - optimizer / step / 2, "of the step time",
 			"twice the micro-batches between updates, per batch of the same size");
-	if (rate > 0 && ns > 0 && flops / rate * 1e9 < (1 - WORTH) * ns)
-		add_move(v, 1 - (ns - flops / rate * 1e9) / step, "of the step time",
+	if (saved > WORTH)
+		add_move(v, 1 - saved, "of the step time",
 			"products as fast as they are alone (%.3g GFLOP/s, %.3g in the step)",
-			rate / 1e9, flops / ns);
-	if (in->step->recompute != TR_RECOMPUTE_NONE && v->moves < VERDICT_MAX_MOVES) {
-		double share = in->step->recompute == TR_RECOMPUTE_FULL ? 0.75 : 0.95;
-		add_move(v, share, "of the compute time", "--recompute none, where memory allows");
-	}
+			p.alone, p.rate);
+	/* Forward, forward again and a backward of twice that: a quarter is the second forward; of
+	 * selective recomputation, of the attention core alone. */
+	double again = in->step->recompute == TR_RECOMPUTE_FULL        ? 0.25
+		       : in->step->recompute == TR_RECOMPUTE_SELECTIVE ? 0.25 * p.attn
+								       : 0;
+	if (again * compute > WORTH * step)
+		add_move(v, 1 - again * compute / step, "of the step time",
+			"--recompute none, where memory allows");
 }
 
 int verdict_find(const struct verdict_input *in, struct verdict *v, struct fb_err *e)

@@ -159,6 +159,7 @@ static void bound_by_compute(void **state)
 	set_all(&s, MEASURE_COMPUTE, 90e6);
 	for (int r = 0; r < RANKS; r++) {
 		s.facts[r].linear_ns = 60e6;
+		s.facts[r].compute_ns = 90e6;
 		s.facts[r].linear_flops = 6e9; /* 100 GFLOP/s */
 		s.facts[r].gemm_rate = 200e9;
 		s.facts[r].attn_ns = 20e6;
