@@ -145,7 +145,7 @@ void switch_port_none(struct switch_port *p, const char *name)
 	memset(p->class_queue, -1, sizeof(p->class_queue));
 	memset(p->class_group, -1, sizeof(p->class_group));
 	for (int i = 0; i < SWITCH_CLASSES; i++) {
-		p->pfc_queue[i] = p->pfc_group[i] = (int8_t)i;
+		p->pfc_queue[i] = p->pfc_group[i] = (int16_t)i;
 		p->buffer[i] = (struct switch_buffer){
 			.size = -1, .xon = -1, .headroom = -1, .starts_at = -1};
 		p->wred[i] = (struct switch_wred){.kmin = -1, .kmax = -1, .pmax = -1};

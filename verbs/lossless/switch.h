@@ -81,9 +81,9 @@ struct switch_port {
 	char neighbour[64], neighbour_port[64];
 	char dscp_map[64]; /**< name of the map; empty: none is bound */
 	bool dscp_missing; /**< bound, but there is no such map */
-	int8_t dscp_class[64];
-	int8_t class_queue[SWITCH_CLASSES], class_group[SWITCH_CLASSES]; /**< -1 not mapped */
-	int8_t pfc_queue[SWITCH_CLASSES], pfc_group[SWITCH_CLASSES];     /**< by PFC priority */
+	int16_t dscp_class[64];
+	int16_t class_queue[SWITCH_CLASSES], class_group[SWITCH_CLASSES]; /**< -1 not mapped */
+	int16_t pfc_queue[SWITCH_CLASSES], pfc_group[SWITCH_CLASSES];     /**< by PFC priority */
 	int pfc;                                     /**< bits by priority; -1 not told */
 	bool pfc_one_way;                            /**< only sent, or only obeyed */
 	int pause;                                   /**< global pause: 1 on, 0 off, -1 not told */

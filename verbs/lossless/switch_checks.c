@@ -279,6 +279,13 @@ void switch_s02(const struct switch_input *in, struct fb_finding *f)
 			"enable; nv config apply");
 	} else if (wants_dscp(in)) {
 		s02_profile(in, f);
+	} else if (in->profile->pfc_set > 0 && in->profile->pfc_set != p->pfc) {
+		char have[64], want[64];
+		fb_find(f, FB_CHECK_FAIL, "PFC is on: %s",
+			check_bits_text((unsigned)p->pfc, have, sizeof(have)));
+		fb_find_expected(f, SWITCH_PROFILE(in), "PFC on: %s",
+			check_bits_text((unsigned)in->profile->pfc_set, want, sizeof(want)));
+		pfc_remedy(in, (unsigned)in->profile->pfc_set, (unsigned)p->pfc, f);
 	} else if (p->pfc == 0) {
 		fb_find(f, in->profile->pfc_set == 0 ? FB_CHECK_PASS : FB_CHECK_WARN,
 			"no priority has PFC: nothing is lossless on this port");

@@ -16,7 +16,7 @@
 #include "verbs/lossless/others.h"
 #include "verbs/lossless/switch.h"
 
-#define MAX_SWITCHES 4096
+#define MAX_SWITCHES 1024
 
 enum format { TABLE, JSON, JUNIT, MARKDOWN };
 static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};

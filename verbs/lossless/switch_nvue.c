@@ -166,10 +166,10 @@ static void imply_roce(struct switch_reader *r, const char *mode)
 		struct switch_port *p = &s->port[i];
 		snprintf(p->dscp_map, sizeof(p->dscp_map), "roce mode %.20s", mode);
 		for (int d = 0; d < 64; d++)
-			p->dscp_class[d] = (int8_t)(d >> 3);
+			p->dscp_class[d] = (int16_t)(d >> 3);
 		for (int c = 0; c < SWITCH_CLASSES; c++) {
-			p->class_queue[c] = (int8_t)(c == 3 || c == 6 ? c : 0);
-			p->class_group[c] = (int8_t)(lossless && c == 3 ? 3 : 0);
+			p->class_queue[c] = (int16_t)(c == 3 || c == 6 ? c : 0);
+			p->class_group[c] = (int16_t)(lossless && c == 3 ? 3 : 0);
 		}
 		p->pfc = lossless ? 1 << 3 : 0;
 		p->cable_m = lossless ? 100 : -1;
@@ -235,7 +235,7 @@ static void read_mapping(const struct nvue *n, struct switch_port *p)
 			n->r, switch_object(n->r, dscp, key, at), "switch-priority", 0, 7, -1, at);
 		for (int d = 0; d < 64 && sp >= 0; d++)
 			if (bits >> d & 1)
-				p->dscp_class[d] = (int8_t)sp;
+				p->dscp_class[d] = (int16_t)sp;
 	}
 }
 
@@ -252,7 +252,7 @@ static void read_queues(const struct nvue *n, struct switch_port *p)
 		char key[4] = {(char)('0' + c)};
 		int64_t tc = switch_number(n->r, switch_object(n->r, sp, key, at), "traffic-class",
 			0, 7, p->class_queue[c], at);
-		p->class_queue[c] = (int8_t)tc;
+		p->class_queue[c] = (int16_t)tc;
 	}
 }
 
@@ -358,7 +358,7 @@ static void read_pools(const struct nvue *n, struct switch_port *p)
 		tell(n->r, SWITCH_GROUPS);
 		for (int c = 0; c < SWITCH_CLASSES; c++)
 			if (sps >> c & 1)
-				p->class_group[c] = (int8_t)group;
+				p->class_group[c] = (int16_t)group;
 		if (!sps)
 			continue;
 		struct switch_buffer *b = &p->buffer[group];

@@ -157,7 +157,7 @@ static void read_neighbours(struct switch_reader *r, const json_t *root)
 
 /* One map of numbers, all of it: key 0..keys-1, value 0..7. */
 static void read_map(struct switch_reader *r, const json_t *t, const char *title, const char *name,
-	int8_t *map, int keys)
+	int16_t *map, int keys)
 {
 	const json_t *o = switch_object(r, t, name, title);
 	char at[160];
@@ -175,23 +175,22 @@ static void read_map(struct switch_reader *r, const json_t *t, const char *title
 		}
 		int64_t v = switch_number(r, o, key, 0, MAX_QUEUE, -1, at);
 		if (k < keys && v >= 0 && v < SWITCH_CLASSES)
-			map[k] = (int8_t)v;
+			map[k] = (int16_t)v;
 	}
 }
 
-/* A map that may be bound to a port: "dscp_to_tc_map": "AZURE". @return false: bound to none there
- * is, and *missing says so */
-static bool bind(struct switch_reader *r, const json_t *root, const json_t *port, const char *field,
-	const char *title, int8_t *map, int keys, char *name, size_t len, bool *missing)
+/* A map that may be bound to a port: "dscp_to_tc_map": "AZURE". *missing: there is no such map. */
+static void bind_map(struct switch_reader *r, const json_t *root, const json_t *port,
+	const char *field, const char *title, int16_t *map, int keys, char *name, size_t len,
+	bool *missing)
 {
 	char at[128];
 	snprintf(at, sizeof(at), "PORT_QOS_MAP|%s", field);
 	if (!reference(r, port, field, name, len, at))
-		return false;
+		return;
 	const json_t *t = switch_object(r, root, title, "");
 	*missing = t && !json_object_get(t, name);
 	read_map(r, t, title, name, map, keys);
-	return t && !*missing;
 }
 
 static void bind_port(
@@ -200,15 +199,15 @@ static void bind_port(
 	char name[64], text[64];
 	bool missing;
 	const json_t *o = switch_object(r, qos, p->name, "PORT_QOS_MAP");
-	bind(r, root, o, "dscp_to_tc_map", "DSCP_TO_TC_MAP", p->dscp_class, 64, p->dscp_map,
+	bind_map(r, root, o, "dscp_to_tc_map", "DSCP_TO_TC_MAP", p->dscp_class, 64, p->dscp_map,
 		sizeof(p->dscp_map), &p->dscp_missing);
-	bind(r, root, o, "tc_to_queue_map", "TC_TO_QUEUE_MAP", p->class_queue, SWITCH_CLASSES, name,
-		sizeof(name), &missing);
-	bind(r, root, o, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", p->class_group, SWITCH_CLASSES,
+	bind_map(r, root, o, "tc_to_queue_map", "TC_TO_QUEUE_MAP", p->class_queue, SWITCH_CLASSES,
 		name, sizeof(name), &missing);
-	bind(r, root, o, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE", p->pfc_queue,
+	bind_map(r, root, o, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", p->class_group,
 		SWITCH_CLASSES, name, sizeof(name), &missing);
-	bind(r, root, o, "pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", p->pfc_group,
+	bind_map(r, root, o, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE", p->pfc_queue,
+		SWITCH_CLASSES, name, sizeof(name), &missing);
+	bind_map(r, root, o, "pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", p->pfc_group,
 		SWITCH_CLASSES, name, sizeof(name), &missing);
 	p->pfc = o ? 0 : -1;
 	if (switch_text(r, o, "pfc_enable", text, sizeof(text), "PORT_QOS_MAP"))
@@ -228,8 +227,8 @@ static void read_bindings(struct switch_reader *r, const json_t *root)
 		bind_port(r, root, qos, p);
 		/* One map may be the whole switch's: qosorch binds it to every port. */
 		if (!p->dscp_map[0])
-			bind(r, root, global, "dscp_to_tc_map", "DSCP_TO_TC_MAP", p->dscp_class, 64,
-				p->dscp_map, sizeof(p->dscp_map), &p->dscp_missing);
+			bind_map(r, root, global, "dscp_to_tc_map", "DSCP_TO_TC_MAP", p->dscp_class,
+				64, p->dscp_map, sizeof(p->dscp_map), &p->dscp_missing);
 	}
 }
 

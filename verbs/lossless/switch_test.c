@@ -25,6 +25,7 @@ static const struct golden {
 	{"default-sonic", {"sonic-default"}, "scripts/profiles/sonic.ini"},
 	{"default-26", {"sonic-default"}, "scripts/profiles/dscp26-cnp48-6.ini"},
 	{"default-pfc-only", {"sonic-default"}, DIR "pfc-only.ini"},
+	{"default-pfc3", {"sonic-default"}, DIR "pfc3.ini"},
 	{"both-ends", {"sonic-default", "sonic-spine"}, NULL},
 	{"pfc-missing", {"sonic-default", "sonic-spine-pfc-missing"}, NULL},
 	{"roce26", {"sonic-roce26"}, "scripts/profiles/dscp26-cnp48-6.ini"},
