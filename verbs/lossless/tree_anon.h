@@ -32,5 +32,8 @@ void tree_anon_bytes(struct tree_anon *a, uint8_t *raw, size_t len);
 char *tree_anon_text(struct tree_anon *a, const char *path, const char *text, size_t len);
 /** Known hardware addresses inside text or bytes, written as 12 hex digits ("enx..."): in place. */
 void tree_anon_in_place(const struct tree_anon *a, char *s, size_t len);
+/** PCI configuration space: the Device Serial Number, which holds the hardware address, becomes 0.
+ */
+void tree_anon_config(uint8_t *config, size_t len);
 
 #endif

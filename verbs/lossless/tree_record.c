@@ -25,8 +25,7 @@
 
 #define FILE_MAX    (256u << 10)
 #define DEPTH_MAX   6
-#define CONFIG_MAX  256 /* of PCI: what lies beyond holds serial numbers */
-#define ETHERNET    1   /* ARPHRD_ETHER */
+#define ETHERNET    1 /* ARPHRD_ETHER */
 #define ETHTOOL_ALL "/ethtool/%s.%s"
 
 struct recorder {
@@ -108,13 +107,15 @@ static int copy_file(struct recorder *c, const char *path)
 {
 	char shown[4096];
 	bool config = strlen(path) > 7 && strcmp(path + strlen(path) - 7, "/config") == 0;
-	ssize_t n = read_raw(path, c->buf, config ? CONFIG_MAX : FILE_MAX);
+	ssize_t n = read_raw(path, c->buf, FILE_MAX);
 	if (refused((int)n)) {
 		shown_path(c, path, shown, sizeof(shown));
 		fb_strbuf_printf(&c->hidden, "%s\n", shown);
 	}
 	if (n < 0 || is_empty_slot(path, c->buf, (size_t)n))
 		return 0;
+	if (config && !c->with_names)
+		tree_anon_config((uint8_t *)c->buf, (size_t)n);
 	return config ? tree_write(&c->root, path, c->buf, (size_t)n, c->e)
 		      : write_text(c, path, c->buf, (size_t)n);
 }

@@ -165,6 +165,31 @@ static void made_identities(void **state)
 #undef GIDS
 }
 
+/* The serial number of a card is its hardware address with two bytes in the middle. */
+static void serial_numbers(void **state)
+{
+	uint8_t c[4096], before[4096];
+	for (size_t i = 0; i < sizeof(c); i++)
+		c[i] = (uint8_t)(i * 7 + 1);
+	/* AER at 0x100, the serial number at 0x150, ACS after it, and back: a ring. */
+	const uint8_t aer[] = {0x01, 0x00, 0x02, 0x15}, serial[] = {0x03, 0x00, 0x01, 0x20},
+		      acs[] = {0x0d, 0x00, 0x01, 0x10};
+	memcpy(c + 0x100, aer, 4);
+	memcpy(c + 0x150, serial, 4);
+	memcpy(c + 0x200, acs, 4);
+	memcpy(before, c, sizeof(c));
+	tree_anon_config(c, sizeof(c));
+	memset(before + 0x154, 0, 8);
+	assert_memory_equal(c, before, sizeof(c));
+	/* Cut off before its end, or without extended space: nothing beyond is touched. */
+	memcpy(c + 0x154, serial, 4);
+	memcpy(before, c, sizeof(c));
+	tree_anon_config(c, 0x158);
+	tree_anon_config(c, 64);
+	tree_anon_config(c, 0);
+	assert_memory_equal(c, before, sizeof(c));
+}
+
 /* ---- this machine ---------------------------------------------------------------------------- */
 
 static char own[64][64];
@@ -312,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(wrong_lines),
 		cmocka_unit_test(only_into_an_empty_folder), cmocka_unit_test(made_identities),
-		cmocka_unit_test(this_machine), cmocka_unit_test(this_machine_with_names)};
+		cmocka_unit_test(serial_numbers), cmocka_unit_test(this_machine),
+		cmocka_unit_test(this_machine_with_names)};
 	return cmocka_run_group_tests(tests, make_top, remove_top);
 }
