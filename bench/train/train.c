@@ -150,8 +150,8 @@ static void open_products(struct run *r)
 	if (p && p->gemm && p->gemm->probe(found, sizeof(found), &why) == 0)
 		r->job.gemm = p->gemm;
 	else if (r->doc)
-		fb_doc_warn(r->doc,
-			"products are plain C loops, slower than oneDNN's: %s", why.msg);
+		fb_doc_warn(
+			r->doc, "products are plain C loops, slower than oneDNN's: %s", why.msg);
 }
 
 /* A model that cannot fit must not bring the machine down to find out. */
