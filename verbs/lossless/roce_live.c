@@ -136,6 +136,35 @@ static int64_t by_priority(
 	return sum;
 }
 
+/* PFC frames of a priority by the names of mlx5, bnxt_en and ice. */
+static int64_t pauses_at(const struct check_input *in, int prio, bool tx)
+{
+	const char *way = tx ? "tx" : "rx";
+	int64_t v = check_grewf(in, "%s_prio%d_pause", way, prio);
+	if (v < 0)
+		v = check_grewf(in, "%s_pfc_ena_frames_pri%d", way, prio);
+	return v < 0 ? check_grewf(in, "%s_priority_%d_xoff.nic", way, prio) : v;
+}
+
+/* Microseconds in pause by the names of mlx5 and bnxt_en; ice has none. */
+static int64_t paused_us(const struct check_input *in, int prio, bool tx)
+{
+	const char *way = tx ? "tx" : "rx";
+	int64_t v = check_grewf(in, "%s_prio%d_pause_duration", way, prio);
+	return v < 0 ? check_grewf(in, "pfc_pri%d_%s_duration_us", prio, way) : v;
+}
+
+static int64_t pauses(const struct check_input *in, unsigned bits, bool tx)
+{
+	int64_t sum = -1;
+	for (int i = 0; i < 8; i++) {
+		int64_t v = bits >> i & 1 ? pauses_at(in, i, tx) : -1;
+		if (v >= 0)
+			sum = (sum < 0 ? 0 : sum) + v;
+	}
+	return sum;
+}
+
 static int64_t plus(int64_t a, int64_t b)
 {
 	return a < 0 ? b : b < 0 ? a : a + b;
@@ -157,8 +186,7 @@ void roce_r29(const struct check_input *in, struct fb_finding *f)
 	char when[96];
 	if (!lossless(in, f, &bits))
 		return;
-	int64_t paused = plus(by_priority(in, bits, "rx_prio", "_pause"),
-		by_priority(in, bits, "tx_prio", "_pause"));
+	int64_t paused = plus(pauses(in, bits, false), pauses(in, bits, true));
 	int64_t lost = by_priority(in, bits, "rx_prio", "_discards");
 	fb_find_read(f, "ethtool -S: rx_prioN_pause, tx_prioN_pause, rx_prioN_discards");
 	if (paused < 0 || lost < 0) {
@@ -299,8 +327,7 @@ void roce_r34(const struct check_input *in, struct fb_finding *f)
 	bool told = true;
 	for (int i = 0; i < 8; i++)
 		for (int tx = 0; tx < 2; tx++) {
-			int64_t us =
-				check_grewf(in, "%s_prio%d_pause_duration", tx ? "tx" : "rx", i);
+			int64_t us = paused_us(in, i, tx);
 			double share = us < 0 ? -1 : (double)us * 1000 / (double)in->window->ns;
 			if (share > worst) {
 				worst = share;
@@ -332,7 +359,7 @@ void roce_r35(const struct check_input *in, struct fb_finding *f)
 	char when[96];
 	if (!lossless(in, f, &bits))
 		return;
-	int64_t paused = by_priority(in, bits, "tx_prio", "_pause");
+	int64_t paused = pauses(in, bits, true);
 	int64_t stalled = check_grew(in, "outbound_pci_stalled_wr");
 	int64_t storm = check_grew(in, "tx_pause_storm_error_events");
 	fb_find_read(f, "ethtool -S: tx_prioN_pause, outbound_pci_stalled_wr");
