@@ -36,6 +36,7 @@ static int read_config(
 	char path[512], real[4096], *text = NULL;
 	size_t len = 0;
 	struct fb_err e = {0};
+	memset(config, 0, CONFIG_MAX);
 	snprintf(path, sizeof(path), "%.400s/config", dir);
 	fact_read_by(f, "%.150s", path);
 	int rc = fb_sysroot_path(d->r, path, real, sizeof(real));
