@@ -124,7 +124,7 @@ static void add_result(struct rep_incast *x, const json_t *r)
 	const double v = fb_json_num(r, "value", NAN);
 	const json_t *stats = get(r, "stats");
 
-	if (n < 0 || n >= REP_INCAST_STEPS)
+	if (!x->step || n < 0 || n >= REP_INCAST_STEPS)
 		return;
 	struct rep_incast_step *s = &x->step[n];
 	s->any = true;
@@ -159,7 +159,7 @@ static void dat_text(struct fb_strbuf *b, const struct rep_incast *x)
 {
 	fb_strbuf_add(b, "# columns: senders\tgoodput_Gb/s\tlowest_sender_Gb/s\tmean_sender_Gb/s\t"
 			 "highest_sender_Gb/s\tfairness\tvictim_p50_us\tvictim_p99_us\tvalidity\n");
-	for (unsigned n = 0; n <= x->most; n++) {
+	for (unsigned n = 0; x->step && n <= x->most; n++) {
 		const struct rep_incast_step *s = &x->step[n];
 		if (!s->any)
 			continue;

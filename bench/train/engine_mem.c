@@ -293,7 +293,7 @@ int engine_alloc(struct engine *g, struct fb_err *e)
 		rc = alloc_offload(g, e);
 	if (rc == 0)
 		rc = alloc_activations(g, e);
-	float *tmp = rc == 0 ? malloc((size_t)most * sizeof(*tmp)) : NULL;
+	float *tmp = rc == 0 ? malloc((size_t)(most > 0 ? most : 1) * sizeof(*tmp)) : NULL;
 	if (rc == 0 && !tmp)
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the first values");
 	for (int u = 0; rc == 0 && u < g->units; u++)

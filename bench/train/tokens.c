@@ -106,7 +106,7 @@ static int read_file(
 			fb_fail_usage(e,
 				"the token file %s holds %lld at byte %lld, the model's vocabulary "
 				"ends at %lld",
-				t->c.file, (long long)v, (long long)((first + i) * t->width),
+				t->c.file, (long long)v, ((long long)first + i) * t->width,
 				(long long)t->c.vocab - 1);
 			fb_hint(e,
 				"tokens are little-endian integers of %d bytes here (uint16 up to a "
