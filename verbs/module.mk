@@ -17,14 +17,14 @@ SRC += verbs/pairs_cmd.c verbs/pairs_doc.c verbs/pairs_fleet.c verbs/pairs_opts.
 SRC += verbs/lossless/dcb.c verbs/lossless/ethtool.c verbs/lossless/facts.c verbs/lossless/facts_port.c verbs/lossless/facts_qos.c verbs/lossless/facts_node.c
 SRC += verbs/lossless/checks.c verbs/lossless/roce_link.c verbs/lossless/roce_qos.c verbs/lossless/roce_live.c verbs/lossless/ib.c
 SRC += verbs/lossless/profile.c verbs/lossless/profile_learn.c verbs/lossless/roce.c verbs/lossless/ib_table.c \
-	verbs/lossless/summary.c verbs/lossless/equal.c verbs/lossless/others.c verbs/lossless/check_cmd.c
+	verbs/lossless/summary.c verbs/lossless/equal.c verbs/lossless/others.c verbs/lossless/live.c verbs/lossless/check_cmd.c
 SRC += verbs/lossless/tree.c verbs/lossless/tree_dcb.c verbs/lossless/tree_text.c
 TESTS += verbs/lossless/facts_test.c
 TESTS += verbs/lossless/dcb_test.c verbs/lossless/ethtool_test.c
 FUZZ += verbs/lossless/dcb_fuzz.c
 SRC += verbs/lossless/tree_anon.c verbs/lossless/tree_record.c
 TESTS += verbs/lossless/tree_test.c
-TESTS += verbs/lossless/checks_test.c
+TESTS += verbs/lossless/checks_test.c verbs/lossless/live_test.c
 SRC += verbs/lossless/tree_words.c verbs/lossless/tree_net.c
 SRC += verbs/lossless/switch.c verbs/lossless/switch_sonic.c verbs/lossless/switch_nvue.c verbs/lossless/switch_checks.c \
 	verbs/lossless/switch_queue.c verbs/lossless/switch_table.c verbs/lossless/switch_cmd.c

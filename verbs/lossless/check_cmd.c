@@ -17,12 +17,12 @@
 #include "bench/core/sysinfo.h"
 #include "bench/core/units.h"
 #include "topo/topo.h"
+#include "verbs/lossless/live.h"
 #include "verbs/lossless/others.h"
 #include "verbs/lossless/summary.h"
 #include "verbs/lossless/switch.h"
 
-/* Windows come from here once something can make them. */
-static const struct check_live_ops *const live_ops = NULL;
+static const struct check_live_ops *const live_ops = &check_live;
 
 enum layer { ROCE = 1, IB = 2, ALL = 3 };
 enum format { TABLE, JSON, JUNIT, MARKDOWN };
@@ -540,7 +540,9 @@ static int run_layer(enum layer layer, int argc, char **argv)
 	int status = FB_EXIT_OK;
 	c.live = live_ops ? calloc(1, live_ops->cfg_size) : NULL;
 	fill_spec(&spec, &c);
-	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	int rc = live_ops && c.live ? live_ops->cut(c.live, &argc, argv, &e) : 0;
+	if (rc == 0)
+		rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc != 0) {
 		free(c.live);
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);

@@ -19,6 +19,10 @@ struct fb_doc;
 struct check_live_ops {
 	const struct fb_opt *opts; /**< over a struct of cfg_size bytes, zeroed */
 	size_t cfg_size;
+	/** Take from the arguments what no option table can hold (a command after --); argc
+	 * shrinks.
+	 * @return 0 or -EINVAL (exit 2) */
+	int (*cut)(void *cfg, int *argc, char **argv, struct fb_err *e);
 	bool (*wanted)(const void *cfg); /**< was a window asked for? */
 	/**
 	 * Fill windows[i] for n->port[i], zeroed before. Ends by its own deadline; leaves ns 0 and
