@@ -143,6 +143,16 @@ holds json-age "$work/out" 'all(.checks[]; .read | test("recorded: "))'
 run check roce --sysroot "$work/pfc-off" --format junit --json
 ends two-forms 2
 
+# --- windows ---
+run check roce --sysroot "$work/vendor-good" --watch 1s
+ends watch-a-recording 2
+says watch-a-recording-why 'leave one of them out'
+run check roce --during
+ends during-nothing 2
+says during-nothing-how '--during -- COMMAND'
+run check roce --watch 1
+verdict watch "$([[ $rc = 0 || $rc = 1 || $rc = 77 ]] || echo "status $rc: $(head -c 300 "$work/err")")"
+
 # --- a recording beside what may be read ---
 run check roce --sysroot "$work/upstream" --json
 holds hidden "$work/out" '.checks[] | select(.id == "R24") | .state == "skip" and (.reason | test("not visible from here"))'
