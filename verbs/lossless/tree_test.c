@@ -327,9 +327,12 @@ static void this_machine_with_names(void **state)
 	assert_true(fb_sysroot_read(&live, "/proc/sys/kernel/hostname", here, sizeof(here)) >= 0);
 	assert_true(fb_sysroot_read(&tree, "/proc/sys/kernel/hostname", there, sizeof(there)) >= 0);
 	assert_string_equal(here, there);
-	assert_true(fb_sysroot_read(&live, "/sys/class/net/lo/mtu", here, sizeof(here)) >= 0);
-	assert_true(fb_sysroot_read(&tree, "/sys/class/net/lo/mtu", there, sizeof(there)) >= 0);
-	assert_string_equal(here, there);
+	/* /sys may not be mounted here: then there is nothing in the recording either. */
+	int live_len = fb_sysroot_read(&live, "/sys/class/net/lo/mtu", here, sizeof(here));
+	int tree_len = fb_sysroot_read(&tree, "/sys/class/net/lo/mtu", there, sizeof(there));
+	assert_int_equal(live_len, tree_len);
+	if (live_len >= 0)
+		assert_string_equal(here, there);
 	fb_sysroot_close(&tree);
 }
 
