@@ -176,6 +176,7 @@ struct job {
 	struct command *c;
 	struct fb_bench bench;
 	struct fb_doc *doc; /* rank 0's process has it */
+	bool told;          /* the error has been printed and kept */
 };
 
 static int run_rank(struct fb_oob *oob, void *arg, struct fb_err *e)
@@ -198,6 +199,29 @@ static int run_threads(struct job *j, struct fb_err *e)
 	return rc;
 }
 
+/* One line for many ranks: under MPI all ranks share one terminal and find the same, so rank 0
+ * speaks for all. */
+static bool speaks(const struct command *c)
+{
+	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
+}
+
+/* Before parting: the launcher may end this process as soon as another rank has ended. */
+static void tell(struct job *j, const struct fb_err *e)
+{
+	struct fb_err unwritten = {0};
+	if (j->told)
+		return;
+	j->told = true;
+	if (j->doc || speaks(j->c))
+		fb_cmd_fail(e);
+	if (!j->doc)
+		return;
+	fb_doc_error(j->doc, e);
+	if (fb_doc_publish(j->doc, &unwritten) != 0)
+		fb_debug("%s", unwritten.msg);
+}
+
 static int run_processes(struct job *j, struct fb_err *e)
 {
 	char prefix[32];
@@ -208,6 +232,8 @@ static int run_processes(struct job *j, struct fb_err *e)
 	if (rc != 0)
 		return rc;
 	rc = run_rank(oob, j, e);
+	if (rc != 0)
+		tell(j, e);
 	fb_oob_close(oob);
 	return rc;
 }
@@ -241,26 +267,15 @@ static int settle(struct command *c, struct fb_err *e)
 	return rc;
 }
 
-/* One line for many ranks: under MPI all ranks share one terminal and find the same, so rank 0
- * speaks for all. */
-static bool speaks(const struct command *c)
-{
-	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
-}
-
 static int end(struct job *j, const struct fb_err *e, int rc)
 {
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
+	if (rc != 0)
+		tell(j, e);
 	if (j->doc) {
-		if (rc != 0) {
-			fb_doc_error(j->doc, e);
-			fb_cmd_fail(e);
-		}
 		status = fb_gate_judge(j->doc, &j->c->gates, "busbw", status);
 		return fb_doc_finish(j->doc, status);
 	}
-	if (rc != 0 && speaks(j->c))
-		fb_cmd_fail(e);
 	return status;
 }
 

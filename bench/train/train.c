@@ -79,6 +79,7 @@ struct run {
 	struct train_job job;
 	struct fb_runctl_cfg rc;
 	struct fb_doc *doc; /* rank 0's process has it */
+	bool told;          /* the error has been printed and kept */
 };
 
 static int run_rank(struct fb_oob *oob, void *arg, struct fb_err *e)
@@ -100,6 +101,27 @@ static int run_threads(struct run *r, struct fb_err *e)
 	return rc;
 }
 
+static bool speaks(const struct command *c)
+{
+	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
+}
+
+/* Before parting: the launcher may end this process as soon as another rank has ended. */
+static void tell(struct run *r, const struct fb_err *e)
+{
+	struct fb_err unwritten = {0};
+	if (r->told)
+		return;
+	r->told = true;
+	if (r->doc || speaks(r->c))
+		fb_cmd_fail(e);
+	if (!r->doc)
+		return;
+	fb_doc_error(r->doc, e);
+	if (fb_doc_publish(r->doc, &unwritten) != 0)
+		fb_debug("%s", unwritten.msg);
+}
+
 static int run_processes(struct run *r, struct fb_err *e)
 {
 	char prefix[32];
@@ -110,6 +132,8 @@ static int run_processes(struct run *r, struct fb_err *e)
 	if (rc != 0)
 		return rc;
 	rc = run_rank(oob, r, e);
+	if (rc != 0)
+		tell(r, e);
 	fb_oob_close(oob);
 	return rc;
 }
@@ -227,24 +251,12 @@ static json_t *shared_options(const struct command *c, struct fb_err *e)
 	return j;
 }
 
-static bool speaks(const struct command *c)
-{
-	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
-}
-
 static int end(struct run *r, const struct fb_err *e, int rc)
 {
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
-	if (r->doc) {
-		if (rc != 0) {
-			fb_doc_error(r->doc, e);
-			fb_cmd_fail(e);
-		}
-		return fb_doc_finish(r->doc, status);
-	}
-	if (rc != 0 && speaks(r->c))
-		fb_cmd_fail(e);
-	return status;
+	if (rc != 0)
+		tell(r, e);
+	return r->doc ? fb_doc_finish(r->doc, status) : status;
 }
 
 static int start(struct run *r, const struct fb_opt_spec *spec, int argc, char **argv)
