@@ -15,15 +15,8 @@ guest() {
 	run_case pfc "$fb" check roce --require R15 -o "$LAB_OUT/pfc.json" --quiet
 	run_case ib "$fb" check ib -o "$LAB_OUT/ib.json" --quiet
 	run_case learn "$fb" check roce --learn
-	# Windows: with nothing on the wire, and around traffic of this guest with itself.
+	# A window with nothing on the wire proves nothing.
 	run_case idle "$fb" check roce --watch 500ms -o "$LAB_OUT/idle.json" --quiet
-	"$fb" verbs serve -p 18777 --bind 10.77.0.1 2>/dev/null &
-	local server=$!
-	sleep 1
-	run_case busy "$fb" check roce -o "$LAB_OUT/busy.json" --quiet --during -- \
-		"$fb" verbs bandwidth -p 18777 -s 64K -n 400 --quiet 10.77.0.1
-	kill $server
-	wait $server
 	# Without CAP_IPC_LOCK the limit of locked memory is judged.
 	run_case user bash -c "ulimit -l 64; exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all -- '$fb' check roce --json"
 	cp "$LAB_OUT/user.out" "$LAB_OUT/user.json"
@@ -63,8 +56,6 @@ measured required '.verdict.state == "ACCEPTED"' .verdict
 verdict pfc "$(exits pfc 3)"
 measured idle '[.checks[] | select(.id == "R31" or .id == "R32") | .state == "skip" and (.reason | test("no load"))] | all' \
 	'[.checks[] | select(.id == "R31")]'
-measured busy '[.checks[] | select(.id == "R31" or .id == "R32") | (.state == "pass" or .state == "warn") and (.observed | test("packets"))] | all' \
-	'[.checks[] | select(.id == "R31" or .id == "R32")]'
 verdict ib "$(exits ib 77)"
 verdict learn "$(grep -q '^mtu = 4200$' "$cases/learn.out" || echo "not the MTU of this node: $(tr '\n' ' ' <"$cases/learn.out" | cut -c1-300)")"
 verdict user "$(jq -e "($(state R42)) == \"fail\" and ([.checks[] | select(.state == \"fail\")] | length == 1)" "$cases/user.json" >/dev/null 2>&1 ||

@@ -56,7 +56,7 @@ killed_rank() {
 	launcher=$!
 	for _ in {1..100}; do
 		sleep 0.2
-		for child in $(pgrep -P "$launcher"); do
+		for child in $(cat "/proc/$launcher/task/"*/children 2>/dev/null); do
 			if tr '\0' '\n' <"/proc/$child/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=1$'; then victim=$child; fi
 		done
 		if [[ -n $victim ]]; then break; fi
