@@ -94,7 +94,7 @@ static void run_variant(
 	const char *why;
 	profile_none(&profile);
 	struct check_input in = {.node = n, .port = &n->port[0], .profile = &profile};
-	snprintf(words, sizeof(words), "%s", v->name);
+	snprintf(words, sizeof(words), "%.63s", v->name);
 	for (char *w = strtok_r(words, "+", &save); w; w = strtok_r(NULL, "+", &save)) {
 		if (strcmp(w, "window") == 0) {
 			window_read(&window, tree);

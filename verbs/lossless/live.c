@@ -205,9 +205,12 @@ static int fill(const void *cfg, const struct fb_sysroot *r, const struct node_f
 		return fb_fail_usage(e, "--watch of a day and more: is the unit right?");
 	struct live_reading *before = calloc((size_t)n->ports, sizeof(*before));
 	struct live_reading *after = calloc((size_t)n->ports, sizeof(*after));
-	int rc = before && after ? 0
-				 : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %d ports",
-					   n->ports);
+	int rc = 0;
+	if (!before || !after) {
+		free(before);
+		free(after);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %d ports", n->ports);
+	}
 	for (int i = 0; rc == 0 && i < n->ports; i++)
 		read_port(r, &n->port[i], &before[i]);
 	if (rc == 0)
