@@ -419,7 +419,7 @@ static void the_text_says_it_all(void **state)
 	line_of(text, "Ranks from which on", "  hybrid:F", line, sizeof(line));
 	assert_non_null(strstr(line, " 256/128 "));
 	line_of(text, "T*: tokens", "  zero3 = fsdp", line, sizeof(line));
-	assert_int_equal(atoi(line + 15), 28448);
+	assert_int_equal(strtol(line + 15, NULL, 10), 28448);
 	assert_null(strstr(text, "nan"));
 	assert_null(strstr(text, "inf"));
 	free(text);
