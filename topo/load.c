@@ -127,6 +127,7 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 	if (!t)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the topology");
 	t->live = fb_sysroot_is_live(r);
+	t->source = t->live ? TOPO_FROM_LIVE : TOPO_FROM_SYSROOT;
 	t->allowed = t->live ? topo_allowed_cpus() : NULL;
 	t->virtual_machine = runs_under_hypervisor(r);
 	/* A bare root without /sys still has CPUs: hwloc asks the kernel for them. */

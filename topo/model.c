@@ -82,6 +82,15 @@ void topo_free(struct topo *t)
 	free(t->gpus);
 	free(t->warnings);
 	free(t->allowed);
+	for (size_t i = 0; i < t->n_extra; i++) {
+		free(t->extra[i].name);
+		free(t->extra[i].value);
+	}
+	free(t->extra);
+	free(t->fast);
+	free(t->given);
+	free(t->latency_ns);
+	free(t->bandwidth);
 	if (t->hwloc)
 		hwloc_topology_destroy(t->hwloc);
 	free(t);

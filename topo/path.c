@@ -41,6 +41,47 @@ static enum topo_path by_numa(int a, int b)
 	return a == b ? TOPO_PATH_NODE : TOPO_PATH_SYS;
 }
 
+/** Row of a device in the order of topo_devices() of a source that gives its own matrix. */
+static size_t given_row(const struct topo *t, const struct topo_dev *d)
+{
+	return d->index + (d->type == TOPO_DEV_GPU           ? 0
+				  : d->type == TOPO_DEV_RDMA ? t->n_gpus
+							     : t->n_gpus + t->n_rdma);
+}
+
+/** Links of one GPU to an NVSwitch. */
+static unsigned switch_links(const struct topo *t, size_t gpu)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < t->n_fast; i++)
+		if (t->fast[i].gpu == (int)gpu && t->fast[i].peer < 0 &&
+			t->fast[i].peer_class >> 8 == 0x0680)
+			n += t->fast[i].count;
+	return n;
+}
+
+unsigned topo_fast_links(const struct topo *t, size_t a, size_t b)
+{
+	unsigned ab = 0, ba = 0;
+
+	if (a == b)
+		return 0;
+	for (size_t i = 0; i < t->n_fast; i++) {
+		const struct topo_fast *f = &t->fast[i];
+
+		if (f->gpu == (int)a && f->peer == (int)b)
+			ab += f->count;
+		if (f->gpu == (int)b && f->peer == (int)a)
+			ba += f->count;
+	}
+	if (ab || ba)
+		return ab > ba ? ab : ba;
+	ab = switch_links(t, a);
+	ba = switch_links(t, b);
+	return ab < ba ? ab : ba;
+}
+
 enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
 {
 	int ca[MAX_CHAIN] = {0}, cb[MAX_CHAIN] = {0};
@@ -48,6 +89,15 @@ enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const s
 
 	if (a->type == b->type && a->index == b->index)
 		return TOPO_PATH_SELF;
+	if (t->given) {
+		size_t ra = given_row(t, a), rb = given_row(t, b);
+
+		return ra < t->n_given && rb < t->n_given ? t->given[ra * t->n_given + rb]
+							  : TOPO_PATH_UNKNOWN;
+	}
+	if (a->type == TOPO_DEV_GPU && b->type == TOPO_DEV_GPU &&
+		topo_fast_links(t, a->index, b->index))
+		return TOPO_PATH_NV;
 	if (a->pci < 0 || b->pci < 0)
 		/* Without a place in the tree, only different nodes tell something. */
 		return by_numa(a->numa, b->numa) == TOPO_PATH_SYS ? TOPO_PATH_SYS
@@ -72,7 +122,7 @@ enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const s
 
 const char *topo_path_name(enum topo_path p)
 {
-	static const char *const names[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
+	static const char *const names[] = {"X", "NV", "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
 
 	return p <= TOPO_PATH_UNKNOWN ? names[p] : "?";
 }

@@ -28,6 +28,7 @@
 /** How far two devices are from each other; nvidia-smi's words, nearest first. */
 enum topo_path {
 	TOPO_PATH_SELF, /**< "X": the same device */
+	TOPO_PATH_NV,   /**< NVLink or xGMI, directly or through an NVSwitch: "NV18" */
 	TOPO_PATH_PIX,  /**< at most one PCIe bridge or switch between them */
 	TOPO_PATH_PXB,  /**< several PCIe bridges, no host bridge */
 	TOPO_PATH_PHB,  /**< a PCIe host bridge (through the CPU) */
@@ -118,6 +119,44 @@ struct topo_gpu {
 	char *model; /**< from the NVIDIA driver's /proc files; may be NULL */
 };
 
+enum topo_fast_kind { TOPO_FAST_NVLINK, TOPO_FAST_XGMI, TOPO_FAST_C2C };
+/** The links of one GPU to one peer beside PCIe. Each end has its own entry where the source says
+ * so. */
+struct topo_fast {
+	enum topo_fast_kind kind;
+	int gpu;  /**< index in gpus[] */
+	int peer; /**< index in gpus[]; TOPO_UNKNOWN: a switch, a CPU, or not in the model */
+	char peer_bdf[24];   /**< as the source names it; "" : not named */
+	uint32_t peer_class; /**< PCI class of the peer, 0: unknown; 0x068000 an NVSwitch */
+	unsigned count;      /**< links */
+	double bandwidth;    /**< of all of them, bytes/s each way; 0: unknown */
+};
+
+enum topo_source {
+	TOPO_FROM_LIVE,
+	TOPO_FROM_SYSROOT,
+	TOPO_FROM_HWLOC_XML,
+	TOPO_FROM_NCCL_XML,
+	TOPO_FROM_SMI
+};
+
+/** What a file says of a part that the model has no field for: kept, so that an export can say it
+ * again. */
+enum topo_part {
+	TOPO_PART_SYSTEM,
+	TOPO_PART_NUMA,
+	TOPO_PART_PCI,
+	TOPO_PART_NIC,
+	TOPO_PART_RDMA,
+	TOPO_PART_GPU
+};
+struct topo_extra {
+	enum topo_part part;
+	int index;   /**< in the part's array */
+	char *name;  /**< attribute's name; NULL: `value` is a whole foreign element */
+	char *value; /**< its text, or the element as XML */
+};
+
 struct hwloc_topology;
 
 /** Owned by the caller of topo_load(); free with topo_free(). Arrays are in OS order. */
@@ -140,6 +179,19 @@ struct topo {
 	unsigned cores, pus;
 	char **warnings; /**< what the tree did not say, or said wrongly */
 	size_t n_warnings;
+	enum topo_source source;
+	struct topo_fast *fast;
+	size_t n_fast;
+	/** What the source itself calls the path between two devices, [a * n + b] in the order of
+	 * topo_devices(), n of them then; NULL: told from the tree. TOPO_PATH_NV takes its count
+	 * from fast[]. */
+	enum topo_path *given;
+	size_t n_given;
+	/** Access from node to node as firmware (HMAT) or memory attributes tell: n_numa x n_numa,
+	 * [initiator * n_numa + target], NaN where not told; NULL: none. ns and bytes/s. */
+	double *latency_ns, *bandwidth;
+	struct topo_extra *extra;
+	size_t n_extra;
 	struct hwloc_topology *hwloc; /**< for exports; NULL when the tree records no CPUs */
 	char *allowed; /**< live: cpulist the loading thread could run on; may be NULL */
 };
@@ -153,6 +205,17 @@ struct topo {
  * 3)
  */
 int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
+/**
+ * The same model from a file. Of each: -ENOENT and the rest of open(2) (exit 2); -EINVAL: not such
+ * a file, with line and cause (exit 2); -ENOTSUP: a kind refused by name (hwloc XML v3, an NCCL
+ * GRAPH file), with what to do instead (exit 2); -EFBIG: more devices than any machine has, or a
+ * file over 64 MiB (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
+ * become nics[] named by their address.
+ */
+int topo_load_hwloc_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
+int topo_load_nccl_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
+/** `nvidia-smi topo -m` or `-mp`, as printed or as pasted. */
+int topo_load_smi(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 void topo_free(struct topo *t);
 
 /** By name; NULL when there is none. The locality is in ->numa and ->cpus. */
@@ -185,6 +248,9 @@ const char *topo_dev_kind(const struct topo *t, const struct topo_dev *d);
  */
 enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b);
 const char *topo_path_name(enum topo_path p);
+/** NVLink or xGMI links between two GPUs (indices in gpus[]); through NVSwitches the lesser of both
+ * ends' links to them. 0: none known. */
+unsigned topo_fast_links(const struct topo *t, size_t a, size_t b);
 /**
  * Weakest PCIe hop between two devices, bytes/s each way, after line coding (8b/10b to 5 GT/s,
  * 128b/130b to 32, 242/256 FLITs at 64) and before packet overhead. GPUs lower their link when
