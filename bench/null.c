@@ -41,7 +41,7 @@ static const char *const combine_names[] = {"owner", "max", "sum", NULL};
 struct null_cfg {
 	int shape, which, combine;
 	uint64_t mean_ns, points;
-	double spread, bound;
+	double spread, launch_spread, bound;
 	struct fb_opt_list sizes;
 	bool sleep;
 	char *corrupt, *fail, *stall, *hang;
@@ -69,6 +69,12 @@ static const struct fb_opt null_opts[] = {
 		.arg = "SHARE",
 		.def = "0.03",
 		.help = "deviation as a share of the mean"},
+	{.name = "launch-spread",
+		.type = FB_OPT_DOUBLE,
+		AT(launch_spread),
+		.arg = "SHARE",
+		.def = "0",
+		.help = "deviation of the mean from launch to launch, drawn by --seed"},
 	{.name = "metric",
 		.type = FB_OPT_ENUM,
 		AT(which),
@@ -141,7 +147,8 @@ struct null_state {
 	struct fb_run *run; /* for fb_run_check() in long waits */
 	int rank;
 	struct fb_rng rng;
-	double drift; /* grows from batch to batch */
+	double launch; /* this launch's own factor on the mean */
+	double drift;  /* grows from batch to batch */
 	struct place corrupt, fail, stall, hang;
 	int64_t iterations; /* a counter, as a device has them */
 	unsigned char data[DATA_BYTES];
@@ -181,6 +188,9 @@ static int null_setup(struct fb_run *run, const void *cfg, void **out, struct fb
 	st->cfg = cfg;
 	st->run = run;
 	st->rank = fb_run_oob(run) ? fb_oob_rank(fb_run_oob(run)) : 0;
+	/* All ranks of one launch have one seed, and so one factor. */
+	fb_rng_seed(&st->rng, st->cfg->seed, UINT64_C(1) << 62);
+	st->launch = exp(st->cfg->launch_spread * fb_rng_normal(&st->rng));
 	/* From here on teardown() frees it, also when this function fails. */
 	*out = st;
 	int rc = parse_place(st->cfg->corrupt, 3, &st->corrupt, e);
@@ -206,7 +216,7 @@ static int add_point(const struct null_cfg *cfg, uint64_t size, struct fb_point_
 	json_t *params = json_object();
 	fb_json_set_int(params, "size", (int64_t)size);
 	fb_json_set_str(params, "dist", shape_names[cfg->shape]);
-	fb_json_set_int(params, "mean_ns", (int64_t)cfg->mean_ns);
+	/* Not the mean: what the samples are is what a real benchmark would find out. */
 	struct fb_point *p = fb_point_add(l, params, "null/%s/%s", shape_names[cfg->shape],
 		fb_fmt_size_exact(size, text, sizeof(text)));
 	if (!p)
@@ -324,7 +334,8 @@ static int null_measure(
 		return rc;
 	/* A rank is a little slower than the one before it; a byte costs what it costs at 25 GB/s.
 	 */
-	double mean = ((double)st->cfg->mean_ns + (double)p->size / 25) * (1 + 0.01 * st->rank);
+	double mean = ((double)st->cfg->mean_ns + (double)p->size / 25) * (1 + 0.01 * st->rank) *
+		      st->launch;
 	for (uint64_t i = 0; i < iters; i++) {
 		double v = sample(st, mean);
 		s->ns[i] = v > 0 ? (uint64_t)llround(v) : 0;

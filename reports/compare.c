@@ -1,43 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The command: two sets of launches in, one verdict per metric out, as a table or one JSON object.
+ * The command: two sets of launches in, one verdict per metric out. The launches come from
+ * documents, or are made here in turn (--run); --aa takes both sides from one and tells what this
+ * host's noise lets a gate see.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/core/json.h"
 #include "bench/core/opt.h"
 #include "reports/compare_priv.h"
+#include "reports/compare_run.h"
 #include "reports/report.h"
 #include "reports/report_priv.h"
 
 struct compare_cfg {
-	char *base, *cand;
+	char *base, *cand, *base2, *cand2;
 	double floor;
-	uint64_t max_gated;
-	struct fb_opt_list gates;
-	bool json, all, any_system;
+	uint64_t max_gated, launches, timeout, seed;
+	struct fb_opt_list gates, allow;
+	char *gate_file, *output, *junit, *markdown, *keep;
+	bool json, all, any_system, strict, run, aa, retry, quiet;
+	const char *const *words; /* behind "--" */
 };
 
+#define O(field) offsetof(struct compare_cfg, field)
 static const struct fb_opt compare_opts[] = {
 	{.name = "base",
 		.type = FB_OPT_STRING,
-		.offset = offsetof(struct compare_cfg, base),
+		.offset = O(base),
 		.arg = "BASE",
-		.help = "run directory or result document to compare with",
+		.help = "run directory or result document to compare with; with --run a plan, another build of this program, or a command of it",
 		.positional = true},
 	{.name = "candidate",
 		.type = FB_OPT_STRING,
-		.offset = offsetof(struct compare_cfg, cand),
+		.offset = O(cand),
 		.arg = "CAND",
-		.help = "run directory or result document to judge",
+		.help = "the same, to be judged",
 		.positional = true},
+	{.name = "gate-file",
+		.type = FB_OPT_STRING,
+		.offset = O(gate_file),
+		.arg = "FILE",
+		.help = "which metrics gate, floors with reasons, waivers (INI, see below)"},
 	{.name = "floor",
 		.type = FB_OPT_DOUBLE,
-		.offset = offsetof(struct compare_cfg, floor),
+		.offset = O(floor),
 		.arg = "PCT",
 		.help = "change that is allowed, in percent, the same for every metric; -1: by metric, see below",
 		.def = "-1",
@@ -45,31 +57,109 @@ static const struct fb_opt compare_opts[] = {
 		.max = 1000},
 	{.name = "gate",
 		.type = FB_OPT_LIST,
-		.offset = offsetof(struct compare_cfg, gates),
+		.offset = O(gates),
 		.arg = "PATTERN",
 		.help = "gate what matches \"CASE:METRIC\" with *, ? and [], and nothing else"},
 	{.name = "max-gated",
 		.type = FB_OPT_U64,
-		.offset = offsetof(struct compare_cfg, max_gated),
+		.offset = O(max_gated),
 		.arg = "N",
-		.help = "without --gate: gate at most so many metrics, ends of sweeps first",
-		.def = "20",
-		.min = 1,
+		.help = "without patterns: gate at most so many metrics, ends of sweeps first; 0: the gate file's, else 20",
+		.def = "0",
+		.min = 0,
 		.max = 10000},
+	{.name = "strict",
+		.type = FB_OPT_FLAG,
+		.offset = O(strict),
+		.help = "what is INCONCLUSIVE fails"},
 	{.name = "any-system",
 		.type = FB_OPT_FLAG,
-		.offset = offsetof(struct compare_cfg, any_system),
-		.help = "compare although CPU, devices or firmware differ"},
+		.offset = O(any_system),
+		.help = "compare although CPU, devices, firmware or versions differ"},
+	{.name = "allow",
+		.type = FB_OPT_LIST,
+		.offset = O(allow),
+		.arg = "FACT",
+		.help = "a fact that may differ, as the verdict INCOMPARABLE names it: kernel.release, rdma[0].fw; with *, ? and []"},
+	{.name = "second-base",
+		.type = FB_OPT_STRING,
+		.offset = O(base2),
+		.arg = "BASE",
+		.help = "the second block of launches, of a retry that was planned before the first was seen"},
+	{.name = "second-candidate",
+		.type = FB_OPT_STRING,
+		.offset = O(cand2),
+		.arg = "CAND",
+		.help = "the same of the candidate"},
 	{.name = "all",
 		.type = FB_OPT_FLAG,
-		.offset = offsetof(struct compare_cfg, all),
+		.offset = O(all),
 		.help = "list the metrics that are not gated too"},
 	{.name = "json",
 		.type = FB_OPT_FLAG,
-		.offset = offsetof(struct compare_cfg, json),
+		.offset = O(json),
 		.help = "one JSON object on stdout instead of the table"},
+	{.letter = 'o',
+		.name = "output",
+		.type = FB_OPT_STRING,
+		.offset = O(output),
+		.arg = "FILE",
+		.help = "also write that JSON object"},
+	{.name = "junit",
+		.type = FB_OPT_STRING,
+		.offset = O(junit),
+		.arg = "FILE",
+		.help = "also write JUnit XML"},
+	{.name = "markdown",
+		.type = FB_OPT_STRING,
+		.offset = O(markdown),
+		.arg = "FILE",
+		.help = "also write a table for a pull request"},
 	{0},
 };
+
+static const struct fb_opt run_opts[] = {
+	{.name = "run",
+		.type = FB_OPT_FLAG,
+		.offset = O(run),
+		.help = "launch BASE and CAND here, in turn and in random order, then compare"},
+	{.name = "aa",
+		.type = FB_OPT_FLAG,
+		.offset = O(aa),
+		.help = "launch BASE as both sides: this host's noise; exit 1 when a floor lies below it"},
+	{.name = "launches",
+		.type = FB_OPT_U64,
+		.offset = O(launches),
+		.arg = "N",
+		.help = "launches of each side",
+		.def = "10",
+		.min = 2,
+		.max = 1000},
+	{.name = "retry",
+		.type = FB_OPT_FLAG,
+		.offset = O(retry),
+		.help = "when REGRESSED or INCONCLUSIVE: as many launches again, once, all judged together, at half the error each time"},
+	{.name = "launch-timeout",
+		.type = FB_OPT_DURATION,
+		.offset = O(timeout),
+		.arg = "TIME",
+		.help = "longest duration of one launch",
+		.def = "1h"},
+	{.name = "keep",
+		.type = FB_OPT_STRING,
+		.offset = O(keep),
+		.arg = "DIR",
+		.help = "keep the launches' documents there (made if it does not exist)"},
+	{.name = "seed",
+		.type = FB_OPT_U64,
+		.offset = O(seed),
+		.arg = "N",
+		.help = "of the order, and with the launch's number of each launch",
+		.def = "1"},
+	{.name = "quiet", .type = FB_OPT_FLAG, .offset = O(quiet), .help = "no progress"},
+	{0},
+};
+#undef O
 
 static const char compare_notes[] =
 	"A side is a run with several launches (launches = 10 in its plan), best taken in turn with\n"
@@ -78,7 +168,12 @@ static const char compare_notes[] =
 	"floor, adjusted by Holm over the gated metrics.\n"
 	"\n"
 	"Floors, relative and absolute (both must be exceeded): rates 1 %; p50 2 % and 20 ns;\n"
-	"p99 5 % and 100 ns; p99.9 10 % and 100 ns.\n"
+	"p99 5 % and 100 ns; p99.9 10 % and 100 ns. A gate file sets others, with reasons:\n"
+	"  [gate]            metrics = PATTERN (again and again), max-gated = 20, level = 0.95\n"
+	"  [floor KIND]      KIND: rate, p50, p99, p99.9, value; or any name with metric = PATTERN;\n"
+	"                    relative = 2 %, absolute = 20ns, reason = ...\n"
+	"  [waiver NAME]     metric = PATTERN, verdict = REGRESSED, reason = ..., owner = ...,\n"
+	"                    expires = 2027-01-31; after that day the file is refused\n"
 	"\n"
 	"  PASS          not worse than the floor allows\n"
 	"  REGRESSED     surely worse than the floor allows;  IMPROVED: as surely better\n"
@@ -87,185 +182,248 @@ static const char compare_notes[] =
 	"  INCOMPARABLE  another system, place or parameter\n"
 	"  INVALID       a launch was marked invalid\n"
 	"\n"
-	"Exit status, of the gated metrics: 0 all PASS or IMPROVED; 1 one REGRESSED or MISSING;\n"
-	"2 unreadable input; 3 one could not be judged; 4 the candidate holds wrong data.";
+	"Exit status, of the gated metrics, the worst decides: 0 all PASS, IMPROVED, waived, or (with\n"
+	"a warning) INCONCLUSIVE; 1 one REGRESSED or MISSING, with --strict INCONCLUSIVE; 2 unreadable\n"
+	"input, an expired waiver; 3 one INCOMPARABLE or INVALID, a launch that failed, nothing to\n"
+	"judge, or so few launches that the gate could not fail; 4 wrong data.\n"
+	"\n"
+	"Examples:\n"
+	"  fabricbench compare results/main results/branch --gate-file gate.ini --junit gate.xml\n"
+	"  fabricbench compare --run old/fabricbench new/fabricbench -- coll all_reduce --ranks 2\n"
+	"  fabricbench compare --run main.ini branch.ini --launches 15\n"
+	"  fabricbench compare --aa \"coll all_reduce --ranks 2\" --gate-file gate.ini";
 
 static struct fb_opt_spec make_spec(struct compare_cfg *cfg)
 {
 	return (struct fb_opt_spec){
 		.command = "compare",
-		.usage = "BASE CAND [options]",
+		.usage = "BASE CAND [options] [-- WORDS OF A PROGRAM'S COMMAND]",
 		.summary =
 			"Has the candidate become slower than the base? Compares launches, metric by metric.",
 		.notes = compare_notes,
-		.sets = {{"Options", compare_opts, cfg}},
+		.sets = {{"Options", compare_opts, cfg}, {"Launches made here", run_opts, cfg}},
 	};
 }
 
-static double median_of(const struct cmp_side *s)
+/* ---- what to judge by ------------------------------------------------------------------------ */
+
+struct judging {
+	struct cmp_rules rules;
+	struct gate gate;
+	const char *patterns[GATE_MAX_PATTERNS];
+};
+
+static int make_rules(const struct compare_cfg *cfg, struct judging *j, struct fb_err *e)
 {
-	double m = NAN, *v = s->n > 0 ? malloc(s->n * sizeof(*v)) : NULL;
-	if (v) {
-		memcpy(v, s->v, s->n * sizeof(*v));
-		fb_sort(v, s->n);
-		m = fb_median_sorted(v, s->n);
+	char today[16];
+	time_t now = time(NULL);
+	struct tm tm;
+	int rc = cfg->gate_file ? gate_load(cfg->gate_file, &j->gate, e) : 0;
+	if (rc != 0)
+		return rc;
+	gmtime_r(&now, &tm);
+	strftime(today, sizeof(today), "%Y-%m-%d", &tm);
+	j->rules = (struct cmp_rules){.floor_pct = cfg->floor,
+		.level = j->gate.level > 0 ? j->gate.level : 0.95,
+		.max_gated = cfg->max_gated      ? cfg->max_gated
+			     : j->gate.max_gated ? j->gate.max_gated
+						 : 20,
+		.gates = cfg->gates.v,
+		.ngates = cfg->gates.n,
+		.any_system = cfg->any_system,
+		.allow = cfg->allow.v,
+		.nallow = cfg->allow.n,
+		.gate = cfg->gate_file ? &j->gate : NULL,
+		.strict = cfg->strict};
+	if (cfg->gates.n == 0 && j->gate.n_patterns > 0) {
+		for (size_t i = 0; i < j->gate.n_patterns; i++)
+			j->patterns[i] = j->gate.pattern[i];
+		j->rules.gates = j->patterns;
+		j->rules.ngates = j->gate.n_patterns;
 	}
-	free(v);
-	return m;
+	return gate_check_expiry(&j->gate, today, e);
 }
 
-/* For people: us, GB/s and millions, the unit beside. */
-static const char *human(const struct cmp_metric *m, double v, char *buf, size_t len)
+/* Does the first block ask for the second? */
+static bool undecided(const struct cmp *c)
 {
-	char num[32];
-	bool bytes = strcmp(m->unit, "bytes/s") == 0, per_s = strcmp(m->unit, "1/s") == 0;
-	double k = m->time ? 1e-3 : bytes ? 1e-9 : per_s ? 1e-6 : 1;
-	const char *unit = m->time ? "us" : bytes ? "GB/s" : per_s ? "M/s" : m->unit;
-	if (isfinite(v))
-		snprintf(buf, len, "%s %s", rep_num(v * k, num, sizeof(num)), unit);
-	else
-		snprintf(buf, len, "-");
-	return buf;
-}
-
-static void print_metric(const struct cmp_metric *m, int width)
-{
-	char name[240], a[48], b[48], change[64] = "-";
-	snprintf(name, sizeof(name), "%s %s", m->name, m->metric);
-	if (m->ratio.valid)
-		snprintf(change, sizeof(change), "%+.2f %% [%+.2f, %+.2f]",
-			100 * (m->ratio.est - 1), 100 * (m->ratio.lo - 1), 100 * (m->ratio.hi - 1));
-	else if (isfinite(m->ratio.est))
-		snprintf(change, sizeof(change), "%+.2f %%", 100 * (m->ratio.est - 1));
-	printf("%c %-*s %12s %12s  %-26s ", m->gated ? '*' : ' ', width, name,
-		human(m, median_of(&m->base), a, sizeof(a)),
-		human(m, median_of(&m->cand), b, sizeof(b)), change);
-	if (isfinite(m->p))
-		printf("%-8.2g ", m->p);
-	else
-		printf("%-8s ", "-");
-	printf("%s%s%s\n", cmp_verdict_names[m->verdict], m->why[0] ? ": " : "", m->why);
-}
-
-static void print_table(const struct cmp *c, bool all)
-{
-	int width = 20;
-	size_t count[CMP_VERDICTS] = {0};
 	for (size_t i = 0; i < c->n; i++) {
-		int n = (int)(strlen(c->v[i].name) + strlen(c->v[i].metric)) + 1;
-		if ((all || c->v[i].gated) && n > width)
-			width = n;
+		enum cmp_verdict v = cmp_effective(&c->v[i]);
+		if (c->v[i].gated && (v == CMP_REGRESSED || v == CMP_INCONCLUSIVE))
+			return true;
 	}
-	printf("  %-*s %12s %12s  %-26s %-8s %s\n", width, "metric (* gated)", "base", "candidate",
-		"change [95 % interval]", "p", "verdict");
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->v[i].gated)
-			count[c->v[i].verdict]++;
-		if (all || c->v[i].gated)
-			print_metric(&c->v[i], width);
+	return false;
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+static int judge_documents(
+	const struct compare_cfg *cfg, const struct judging *j, struct cmp *c, struct fb_err *e)
+{
+	struct cmp_rules rules = j->rules;
+	int rc = 0;
+	/* Two looks at the data share the error that one is allowed. */
+	if (cfg->base2)
+		rules.level = 1 - (1 - rules.level) / 2;
+	for (int block = 0; block < (cfg->base2 ? 2 : 1) && rc == 0; block++) {
+		if (block == 1 && !undecided(c))
+			break;
+		cmp_free(c);
+		rc = cmp_add(c, cfg->base, false, e);
+		if (rc == 0)
+			rc = cmp_add(c, cfg->cand, true, e);
+		if (rc == 0 && block == 1)
+			rc = cmp_add(c, cfg->base2, false, e);
+		if (rc == 0 && block == 1)
+			rc = cmp_add(c, cfg->cand2, true, e);
+		if (rc == 0) {
+			cmp_close_load(c, &rules);
+			rc = cmp_judge(c, &rules, e);
+		}
 	}
-	printf("\n%s: %zu of %zu metrics gated", cmp_state(c), c->gated, c->n);
-	for (int v = 0; v < CMP_VERDICTS; v++)
-		if (count[v] > 0)
-			printf(", %zu %s", count[v], cmp_verdict_names[v]);
-	if (c->added > 0)
-		printf("; %zu only in the candidate", c->added);
-	printf("\n");
-	double most = 0;
-	for (size_t i = 0; i < c->n; i++)
-		if (c->v[i].gated && c->v[i].detectable > most)
-			most = c->v[i].detectable;
-	if (most > 0)
-		printf("The smallest change that every gated metric would have shown: %.1f %%\n",
-			100 * most);
-	if (c->wrong_data)
-		printf("The candidate's document records wrong data.\n");
+	return rc;
 }
 
-static json_t *side_json(const struct cmp_side *s)
+/* ---- launches -------------------------------------------------------------------------------- */
+
+static int judge_launches(
+	const struct compare_cfg *cfg, const struct judging *j, struct cmp *c, struct fb_err *e)
 {
-	json_t *o = json_object(), *v = json_array();
-	for (size_t i = 0; i < s->n; i++)
-		json_array_append_new(v, fb_json_real(s->v[i]));
-	fb_json_set_int(o, "launches", (int64_t)s->n);
-	json_object_set_new(o, "median", fb_json_real(median_of(s)));
-	json_object_set_new(o, "values", v);
-	return o;
+	struct cmp_rules rules = j->rules;
+	struct cmp_run run = {.side = {cfg->base, cfg->aa ? cfg->base : cfg->cand},
+		.words = cfg->words,
+		.launches = cfg->launches,
+		.timeout = cfg->timeout,
+		.seed = cfg->seed,
+		.quiet = cfg->quiet};
+	char dir[4096];
+	int rc = cmp_run_dir(cfg->keep, dir, sizeof(dir), e);
+	if (rc != 0)
+		return rc;
+	run.dir = dir;
+	if (cfg->retry)
+		rules.level = 1 - (1 - rules.level) / 2;
+	for (int block = 0; block < (cfg->retry ? 2 : 1) && rc == 0; block++) {
+		if (block == 1 && !undecided(c))
+			break;
+		rc = cmp_run_launches(&run, (uint64_t)block * cfg->launches, c, e);
+		if (rc == 0) {
+			cmp_close_load(c, &rules);
+			rc = cmp_judge(c, &rules, e);
+		}
+	}
+	if (!cfg->keep)
+		cmp_run_remove(dir);
+	return rc;
 }
 
-static json_t *metric_json(const struct cmp_metric *m)
-{
-	json_t *o = json_object(), *ratio = json_object(), *floor = json_object();
-	fb_json_set_str(o, "case", m->name);
-	fb_json_set_str(o, "metric", m->metric);
-	fb_json_set_str(o, "unit", m->unit);
-	fb_json_set_str(o, "better", m->lower ? "lower" : "higher");
-	fb_json_set_bool(o, "gated", m->gated);
-	fb_json_set_str(o, "verdict", cmp_verdict_names[m->verdict]);
-	if (m->why[0])
-		fb_json_set_str(o, "why", m->why);
-	json_object_set_new(o, "base", side_json(&m->base));
-	json_object_set_new(o, "candidate", side_json(&m->cand));
-	json_object_set_new(ratio, "est", fb_json_real(m->ratio.est));
-	json_object_set_new(ratio, "lo", fb_json_real(m->ratio.lo));
-	json_object_set_new(ratio, "hi", fb_json_real(m->ratio.hi));
-	json_object_set_new(ratio, "level", fb_json_real(m->ratio.level));
-	json_object_set_new(o, "ratio", ratio);
-	json_object_set_new(floor, "relative", fb_json_real(m->floor_rel));
-	json_object_set_new(floor, "absolute", fb_json_real(m->floor_abs));
-	json_object_set_new(floor, "effective", fb_json_real(m->floor));
-	json_object_set_new(o, "floor", floor);
-	json_object_set_new(o, "p", fb_json_real(m->p));
-	json_object_set_new(o, "p_worse_than_floor", fb_json_real(m->p_worse));
-	json_object_set_new(o, "p_better_than_floor", fb_json_real(m->p_better));
-	json_object_set_new(o, "detectable", fb_json_real(m->detectable));
-	return o;
-}
+/* ---- output ---------------------------------------------------------------------------------- */
 
-static int print_json(const struct cmp *c, const struct compare_cfg *cfg, struct fb_err *e)
+/* Steals o. path NULL: standard output */
+static int print_json(json_t *o, const char *path, struct fb_err *e)
 {
-	json_t *o = json_object(), *metrics = json_array();
-	fb_json_set_str(o, "schema", "fabricbench-compare/1");
-	fb_json_set_str(o, "base", cfg->base);
-	fb_json_set_str(o, "candidate", cfg->cand);
-	fb_json_set_str(o, "state", cmp_state(c));
-	fb_json_set_int(o, "exit", cmp_status(c));
-	fb_json_set_int(o, "gated", (int64_t)c->gated);
-	fb_json_set_int(o, "only_in_candidate", (int64_t)c->added);
-	for (size_t i = 0; i < c->n; i++)
-		json_array_append_new(metrics, metric_json(&c->v[i]));
-	json_object_set_new(o, "metrics", metrics);
 	char *text = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	int rc = 0;
 	json_decref(o);
 	if (!text)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the JSON output");
-	printf("%s\n", text);
+	if (path)
+		rc = fb_write_file_atomic(path, text, strlen(text), e);
+	else
+		printf("%s\n", text);
 	free(text);
+	return rc;
+}
+
+enum text_kind { JUNIT, MARKDOWN };
+
+static int write_text(const struct cmp *c, const struct cmp_names *names, enum text_kind kind,
+	const char *path, struct fb_err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", path);
+	if (kind == JUNIT)
+		cmp_junit(c, f);
+	else
+		cmp_markdown(c, names, f);
+	int rc = fclose(f) == 0 ? fb_write_file_atomic(path, text, len, e)
+				: fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", path);
+	free(text);
+	return rc;
+}
+
+static int output(const struct cmp *c, const struct compare_cfg *cfg, struct fb_err *e)
+{
+	struct cmp_names names = {cfg->base, cfg->aa ? cfg->base : cfg->cand};
+	int rc = 0;
+	if (cfg->json)
+		rc = print_json(cmp_json(c, &names), NULL, e);
+	else
+		cmp_print_table(c, cfg->all, stdout);
+	if (rc == 0 && cfg->output)
+		rc = print_json(cmp_json(c, &names), cfg->output, e);
+	if (rc == 0 && cfg->junit)
+		rc = write_text(c, &names, JUNIT, cfg->junit, e);
+	if (rc == 0 && cfg->markdown)
+		rc = write_text(c, &names, MARKDOWN, cfg->markdown, e);
+	return rc;
+}
+
+static int print_noise(const struct cmp *c, const struct compare_cfg *cfg, struct fb_err *e)
+{
+	int rc = 0;
+	if (cfg->json)
+		rc = print_json(cmp_noise_json(c, cfg->base), NULL, e);
+	else
+		cmp_noise_table(c, cfg->all, stdout);
+	if (rc == 0 && cfg->output)
+		rc = print_json(cmp_noise_json(c, cfg->base), cfg->output, e);
+	return rc;
+}
+
+static int check_words(const struct compare_cfg *cfg, struct fb_err *e)
+{
+	bool launches = cfg->run || cfg->aa;
+	if (cfg->run && cfg->aa)
+		return fb_fail_usage(e, "--run and --aa exclude each other");
+	if (cfg->aa && cfg->cand)
+		return fb_fail_usage(
+			e, "--aa launches one thing twice: give one, not %s", cfg->cand);
+	if (!cfg->base || (!cfg->cand && !cfg->aa))
+		return fb_fail_usage(e, "compare: which two? Usage: fabricbench compare BASE CAND");
+	if (!launches && (cfg->words || cfg->retry || cfg->keep))
+		return fb_fail_usage(e, "%s needs --run or --aa",
+			cfg->words   ? "what stands behind --"
+			: cfg->retry ? "--retry"
+				     : "--keep");
+	if (!cfg->base2 != !cfg->cand2 || (cfg->base2 && launches))
+		return fb_fail_usage(e, "--second-base and --second-candidate belong together, and "
+					"not to --run");
 	return 0;
 }
 
 static int compare(const struct compare_cfg *cfg, struct fb_err *e)
 {
-	struct cmp c;
-	struct cmp_rules rules = {.floor_pct = cfg->floor,
-		.level = 0.95,
-		.max_gated = cfg->max_gated,
-		.gates = cfg->gates.v,
-		.ngates = cfg->gates.n,
-		.any_system = cfg->any_system};
-	if (!cfg->base || !cfg->cand)
-		return fb_fail_usage(e, "compare: which two? Usage: fabricbench compare BASE CAND");
-	int rc = cmp_load(&c, cfg->base, cfg->cand, e);
-	if (rc != 0)
-		return rc;
-	rc = cmp_judge(&c, &rules, e);
-	if (rc == 0 && cfg->json)
-		rc = print_json(&c, cfg, e);
-	else if (rc == 0)
-		print_table(&c, cfg->all);
+	struct cmp c = {0};
+	struct judging j = {0};
+	int rc = check_words(cfg, e);
 	if (rc == 0)
-		rc = cmp_status(&c);
+		rc = make_rules(cfg, &j, e);
+	if (rc == 0 && (cfg->run || cfg->aa))
+		rc = judge_launches(cfg, &j, &c, e);
+	else if (rc == 0)
+		rc = judge_documents(cfg, &j, &c, e);
+	if (rc == 0 && cfg->aa)
+		rc = print_noise(&c, cfg, e);
+	else if (rc == 0)
+		rc = output(&c, cfg, e);
+	if (rc == 0)
+		rc = cfg->aa ? cmp_noise_status(&c) : cmp_status(&c);
 	cmp_free(&c);
+	gate_free(&j.gate);
 	return rc;
 }
 
@@ -274,7 +432,12 @@ static int compare_main(int argc, char **argv)
 	struct compare_cfg cfg = {0};
 	struct fb_err e = {0};
 	struct fb_opt_spec spec = make_spec(&cfg);
-	int rc = fb_opt_parse(&spec, argc, argv, &e);
+	int n = 0;
+	while (n < argc && strcmp(argv[n], "--") != 0)
+		n++;
+	if (n < argc)
+		cfg.words = (const char *const *)argv + n + 1;
+	int rc = fb_opt_parse(&spec, n, argv, &e);
 	if (rc == 1)
 		return FB_EXIT_OK;
 	if (rc == 0)

@@ -34,8 +34,24 @@ const char *const cmp_verdict_names[] = {
  */
 static void set_floor(struct cmp_metric *m, const struct cmp_rules *r)
 {
-	m->floor_rel = !m->time ? 0.01 : m->q < 0.9 ? 0.02 : m->q < 0.995 ? 0.05 : 0.10;
-	m->floor_abs = !m->time ? 0 : m->q < 0.9 ? 20 : 100;
+	static const char *const kinds[] = {"p50", "p99", "p99.9"};
+	bool rate = strcmp(m->unit, "bytes/s") == 0 || strcmp(m->unit, "1/s") == 0;
+	int tail = m->q < 0.9 ? 0 : m->q < 0.995 ? 1 : 2;
+	char name[256];
+	snprintf(name, sizeof(name), "%s:%s", m->name, m->metric);
+	const struct gate_floor *f = r->gate ? gate_floor_of(r->gate, name,
+						       m->time ? kinds[tail]
+						       : rate  ? "rate"
+							       : "value")
+					     : NULL;
+	m->floor_rel = !m->time ? 0.01 : tail == 0 ? 0.02 : tail == 1 ? 0.05 : 0.10;
+	m->floor_abs = !m->time ? 0 : tail == 0 ? 20 : 100;
+	m->floor_reason = NULL;
+	if (f) {
+		m->floor_rel = f->relative;
+		m->floor_abs = m->time && f->absolute >= 0 ? f->absolute : 0;
+		m->floor_reason = f->reason;
+	}
 	if (r->floor_pct >= 0)
 		m->floor_rel = r->floor_pct / 100;
 	m->floor = m->floor_rel;
@@ -59,25 +75,56 @@ static size_t stem(const struct cmp_metric *m)
 	return slash && m->size > 0 ? (size_t)(slash - m->name) : strlen(m->name);
 }
 
+/* Metrics of one sweep stand together, small sizes first. */
+static int by_sweep(const void *a, const void *b)
+{
+	const struct cmp_metric *x = *(const struct cmp_metric *const *)a;
+	const struct cmp_metric *y = *(const struct cmp_metric *const *)b;
+	size_t n = stem(x), m = stem(y);
+	int d = strcmp(x->metric, y->metric);
+	if (d == 0)
+		d = strncmp(x->name, y->name, n < m ? n : m);
+	if (d == 0)
+		d = (n > m) - (n < m);
+	return d ? d : (x->size > y->size) - (x->size < y->size);
+}
+
+static bool same_sweep(const struct cmp_metric *x, const struct cmp_metric *y)
+{
+	return strcmp(x->metric, y->metric) == 0 && stem(x) == stem(y) &&
+	       strncmp(x->name, y->name, stem(x)) == 0;
+}
+
 /* The smallest and the largest size of a sweep say most: the first of overheads, the last of
  * bandwidth. Tails vary most, and algbw repeats busbw. */
-static int priority(const struct cmp *c, const struct cmp_metric *m)
+static int priority(const struct cmp_metric *m, bool least, bool most)
 {
-	bool least = true, most = true;
 	if (strcmp(m->metric, "algbw") == 0)
 		return 4;
 	if (m->time && m->q > 0.5)
 		return m->q < 0.995 ? 2 : 3;
-	for (size_t i = 0; i < c->n; i++) {
-		const struct cmp_metric *o = &c->v[i];
-		if (strcmp(o->metric, m->metric) != 0 || stem(o) != stem(m) ||
-			strncmp(o->name, m->name, stem(m)) != 0)
-			continue;
-		least = least && m->size <= o->size;
-		most = most && m->size >= o->size;
-	}
 	/* Messages per second, too, are a matter of overheads. */
 	return (m->time || strcmp(m->unit, "1/s") == 0 ? least : most) ? 0 : 1;
+}
+
+static int set_priorities(struct cmp *c)
+{
+	struct cmp_metric **order = calloc(c->n + 1, sizeof(struct cmp_metric *));
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n; i++)
+		order[i] = &c->v[i];
+	qsort(order, c->n, sizeof(struct cmp_metric *), by_sweep);
+	for (size_t i = 0, first; i < c->n;) {
+		for (first = i; i < c->n && same_sweep(order[first], order[i]);)
+			i++;
+		for (size_t k = first; k < i; k++)
+			order[k]->priority =
+				priority(order[k], order[k]->size == order[first]->size,
+					order[k]->size == order[i - 1]->size);
+	}
+	free(order);
+	return 0;
 }
 
 static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
@@ -90,20 +137,23 @@ static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
 	return false;
 }
 
-static void choose_gated(struct cmp *c, const struct cmp_rules *r)
+static int choose_gated(struct cmp *c, const struct cmp_rules *r)
 {
 	c->gated = 0;
+	if (set_priorities(c) != 0)
+		return -ENOMEM;
 	for (size_t i = 0; i < c->n && r->ngates > 0; i++) {
 		c->v[i].gated = asked_for(&c->v[i], r);
 		c->gated += c->v[i].gated;
 	}
 	for (int level = 0; level < 5 && r->ngates == 0; level++)
 		for (size_t i = 0; i < c->n && c->gated < r->max_gated; i++) {
-			if (priority(c, &c->v[i]) != level)
+			if (c->v[i].priority != level)
 				continue;
 			c->v[i].gated = true;
 			c->gated++;
 		}
+	return 0;
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -134,8 +184,6 @@ static void measure(struct cmp_metric *m, const struct cmp_rules *r)
 	m->worse_side = worse > 0 && (m->lower ? above > 0 : above < 0);
 	m->p_better = better > 0 ? shifted_p(m, better, &above) : 1;
 	m->better_side = better > 0 && (m->lower ? above < 0 : above > 0);
-	m->detectable =
-		m->ratio.valid ? m->floor + (m->ratio.hi - m->ratio.lo) / 2 / m->ratio.est : NAN;
 }
 
 static bool params_differ(struct cmp_metric *m)
@@ -151,7 +199,12 @@ static bool params_differ(struct cmp_metric *m)
 		const json_t *o = json_object_get(m->cand.params, key);
 		if (json_equal(v, o))
 			continue;
-		snprintf(m->why, sizeof(m->why), "parameter %s differs", key);
+		char *x = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+		char *y = o ? json_dumps(o, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+		snprintf(m->why, sizeof(m->why), "parameter %.40s: %.60s against %.60s", key,
+			x ? x : "?", y ? y : "absent");
+		free(x);
+		free(y);
 		return true;
 	}
 	return false;
@@ -161,6 +214,7 @@ static bool params_differ(struct cmp_metric *m)
 static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_rules *r)
 {
 	size_t least = m->base.n < m->cand.n ? m->base.n : m->cand.n;
+	m->waiver = NULL;
 	if (!m->cand.params) {
 		m->verdict = CMP_MISSING;
 		snprintf(m->why, sizeof(m->why), "the candidate has no such result");
@@ -233,46 +287,105 @@ static int adjust(struct cmp *c)
 	return rc;
 }
 
+/*
+ * A gate over so many metrics that even the clearest difference of so few launches would not pass
+ * Holm's first step can only ever say PASS or INCONCLUSIVE: it is refused. One launch a side is the
+ * exception: that is no gate but a look, INCONCLUSIVE by rule.
+ */
+static int check_reach(const struct cmp *c, double alpha, struct fb_err *e)
+{
+	size_t base = 0, cand = 0;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].gated && c->v[i].cand.params) {
+			base = c->v[i].base.n > base ? c->v[i].base.n : base;
+			cand = c->v[i].cand.n > cand ? c->v[i].cand.n : cand;
+		}
+	if (base < 2 || cand < 2)
+		return 0;
+	double least = cmp_least_p(base, cand), step = alpha / (double)c->gated;
+	if (least < step)
+		return 0;
+	fb_fail(e, FB_EXIT_UNMEASURED, ERANGE,
+		"this gate cannot fail: %zu and %zu launches reach p = %.2g at best, and %zu gated "
+		"metrics need p < %.2g (Holm)",
+		base, cand, least, c->gated, step);
+	if (least < alpha)
+		fb_hint(e, "take %zu launches a side, or gate %d metrics at most (--max-gated)",
+			cmp_launches_for(step), (int)(alpha / least));
+	else
+		fb_hint(e, "take %zu launches a side", cmp_launches_for(step));
+	return -ERANGE;
+}
+
+static void judge_metric(struct cmp *c, struct cmp_metric *m, const struct cmp_rules *r)
+{
+	m->p = m->p_worse = m->p_better = NAN;
+	m->noise = m->seen80 = m->seen97 = m->need80 = m->need97 = NAN;
+	m->ratio = (struct fb_ci){.est = NAN, .lo = NAN, .hi = NAN, .level = r->level};
+	set_floor(m, r);
+	if (settled(c, m, r)) {
+		/* An estimate without an interval is still worth a look. */
+		if (m->base.n > 0 && m->cand.n > 0)
+			m->ratio.est =
+				rep_hl_ratio(m->base.v, m->base.n, m->cand.v, m->cand.n, r->level)
+					.est;
+		return;
+	}
+	measure(m, r);
+	if (!has_statistics(m)) {
+		m->verdict = CMP_INCONCLUSIVE;
+		snprintf(m->why, sizeof(m->why), "a value is not positive: no ratio can be taken");
+	}
+}
+
+static void waive(struct cmp_metric *m, const struct cmp_rules *r)
+{
+	char name[256];
+	if (!r->gate || !m->gated)
+		return;
+	snprintf(name, sizeof(name), "%s:%s", m->name, m->metric);
+	m->waiver = gate_waiver_of(r->gate, name, cmp_verdict_names[m->verdict]);
+}
+
 int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e)
 {
-	choose_gated(c, r);
-	for (size_t i = 0; i < c->n; i++) {
-		struct cmp_metric *m = &c->v[i];
-		m->p = m->p_worse = m->p_better = m->detectable = NAN;
-		m->ratio = (struct fb_ci){.est = NAN, .lo = NAN, .hi = NAN, .level = r->level};
-		set_floor(m, r);
-		if (settled(c, m, r)) {
-			/* An estimate without an interval is still worth a look. */
-			if (m->base.n > 0 && m->cand.n > 0)
-				m->ratio.est = rep_hl_ratio(
-					m->base.v, m->base.n, m->cand.v, m->cand.n, r->level)
-						       .est;
-			continue;
-		}
-		measure(m, r);
-		if (!has_statistics(m)) {
-			m->verdict = CMP_INCONCLUSIVE;
-			snprintf(m->why, sizeof(m->why),
-				"a value is not positive: no ratio can be taken");
-		}
-	}
+	double alpha = 1 - r->level;
+	c->strict = r->strict;
+	if (choose_gated(c, r) != 0)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
+	int rc = check_reach(c, alpha, e);
+	if (rc != 0)
+		return rc;
+	for (size_t i = 0; i < c->n; i++)
+		judge_metric(c, &c->v[i], r);
 	if (adjust(c) != 0)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
-	for (size_t i = 0; i < c->n; i++)
-		if (has_statistics(&c->v[i]))
-			conclude(&c->v[i], 1 - r->level);
+	for (size_t i = 0; i < c->n; i++) {
+		struct cmp_metric *m = &c->v[i];
+		if (has_statistics(m)) {
+			conclude(m, alpha);
+			cmp_power(m, m->gated ? alpha / (double)c->gated : alpha);
+		}
+		waive(m, r);
+	}
 	return 0;
+}
+
+enum cmp_verdict cmp_effective(const struct cmp_metric *m)
+{
+	return m->waiver ? CMP_PASS : m->verdict;
 }
 
 int cmp_status(const struct cmp *c)
 {
 	bool failed = false, open = c->gated == 0;
 	for (size_t i = 0; i < c->n; i++) {
-		enum cmp_verdict v = c->v[i].verdict;
+		enum cmp_verdict v = cmp_effective(&c->v[i]);
 		if (!c->v[i].gated)
 			continue;
-		failed = failed || v == CMP_REGRESSED || v == CMP_MISSING;
-		open = open || v == CMP_INCONCLUSIVE || v == CMP_INCOMPARABLE || v == CMP_INVALID;
+		failed = failed || v == CMP_REGRESSED || v == CMP_MISSING ||
+			 (c->strict && v == CMP_INCONCLUSIVE);
+		open = open || v == CMP_INCOMPARABLE || v == CMP_INVALID;
 	}
 	if (c->wrong_data)
 		return FB_EXIT_WRONG_DATA;

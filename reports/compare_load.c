@@ -5,6 +5,7 @@
  * samples support them.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +43,23 @@ static json_t *load(const char *path, struct fb_err *e)
 static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char *metric, double q)
 {
 	const char *name = fb_json_str(r, "case", "?");
-	for (size_t i = 0; i < c->n; i++)
-		if (strcmp(c->v[i].name, name) == 0 && strcmp(c->v[i].metric, metric) == 0)
+	/* Launches list their results in one order: the next one is mostly the one after the last.
+	 */
+	for (size_t k = 1; k <= c->n; k++) {
+		size_t i = (c->last + k) % c->n;
+		if (strcmp(c->v[i].metric, metric) == 0 && strcmp(c->v[i].name, name) == 0) {
+			c->last = i;
 			return &c->v[i];
-	struct cmp_metric *v = realloc(c->v, (c->n + 1) * sizeof(*v));
-	if (!v)
-		return NULL;
-	c->v = v;
-	struct cmp_metric *m = &v[c->n++];
+		}
+	}
+	if ((c->n & (c->n - 1)) == 0) {
+		struct cmp_metric *v = reallocarray(c->v, c->n ? 2 * c->n : 1, sizeof(*v));
+		if (!v)
+			return NULL;
+		c->v = v;
+	}
+	struct cmp_metric *m = &c->v[c->n];
+	c->last = c->n++;
 	memset(m, 0, sizeof(*m));
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	snprintf(m->metric, sizeof(m->metric), "%s", metric);
@@ -61,11 +71,12 @@ static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char 
 	return m;
 }
 
-static int add_value(struct cmp_side *s, const json_t *r, double value)
+/* `doc` tells the launches of several documents of one side from each other. */
+static int add_value(struct cmp_side *s, const json_t *r, double value, size_t doc)
 {
-	char launch[64];
+	char launch[80];
 	const json_t *validity = json_object_get(r, "validity");
-	snprintf(launch, sizeof(launch), "%.40s#%lld", fb_json_str(r, "job", ""),
+	snprintf(launch, sizeof(launch), "%zu/%.40s#%lld", doc, fb_json_str(r, "job", ""),
 		(long long)fb_json_int(r, "launch", 0));
 	if (strcmp(fb_json_str(validity, "state", "valid"), "invalid") == 0 && !s->invalid) {
 		const char *why =
@@ -88,7 +99,7 @@ static int add_value(struct cmp_side *s, const json_t *r, double value)
 	if (!v)
 		return -ENOMEM;
 	s->v = v;
-	char(*names)[64] = realloc(s->launch, (s->n + 1) * sizeof(*names));
+	char(*names)[80] = realloc(s->launch, (s->n + 1) * sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	s->launch = names;
@@ -108,12 +119,12 @@ static int add_times(struct cmp *c, const json_t *r, bool cand, struct fb_hist *
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]) && rc == 0; i++) {
 		char name[56];
 		double ns;
-		if (fb_hist_percentile(h, percentiles[i].q, &ns) != 0)
+		if (fb_hist_interpolated(h, percentiles[i].q, &ns) != 0)
 			continue;
 		snprintf(name, sizeof(name), "%.40s %s", fb_json_str(r, "metric", "?"),
 			percentiles[i].name);
 		struct cmp_metric *m = metric_for(c, r, name, percentiles[i].q);
-		rc = m ? add_value(side_of(m, cand), r, ns) : -ENOMEM;
+		rc = m ? add_value(side_of(m, cand), r, ns, c->n_docs) : -ENOMEM;
 	}
 	return rc;
 }
@@ -135,7 +146,8 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 			continue;
 		}
 		struct cmp_metric *m = metric_for(c, r, metric, 0.5);
-		rc = m ? add_value(side_of(m, cand), r, fb_json_num(r, "value", NAN)) : -ENOMEM;
+		rc = m ? add_value(side_of(m, cand), r, fb_json_num(r, "value", NAN), c->n_docs)
+		       : -ENOMEM;
 	}
 	free(h);
 	return rc;
@@ -143,10 +155,24 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 
 /* ---- are the two systems alike? -------------------------------------------------------------- */
 
-static bool differs(struct cmp *c, const char *what, const json_t *a, const json_t *b)
+struct alike {
+	struct cmp *c;
+	const struct cmp_rules *r;
+};
+
+static bool allowed(const struct alike *k, const char *what)
+{
+	for (size_t i = 0; i < k->r->nallow; i++)
+		if (fnmatch(k->r->allow[i], what, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Is this fact another one, and not one that may be? Then it is noted. */
+static bool differs(const struct alike *k, const char *what, const json_t *a, const json_t *b)
 {
 	char x[100] = "absent", y[100] = "absent";
-	if (json_equal(a, b) || (!a && !b))
+	if (json_equal(a, b) || (!a && !b) || allowed(k, what))
 		return false;
 	char *s = a ? json_dumps(a, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	char *t = b ? json_dumps(b, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
@@ -156,57 +182,83 @@ static bool differs(struct cmp *c, const char *what, const json_t *a, const json
 		snprintf(y, sizeof(y), "%.90s", t);
 	free(s);
 	free(t);
-	snprintf(c->differs, sizeof(c->differs), "%s: %s against %s", what, x, y);
+	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %s against %s", what, x, y);
 	return true;
 }
 
-static bool devices_differ(struct cmp *c, const json_t *a, const json_t *b, const char *list)
+static bool counts_differ(const struct alike *k, const char *list, size_t n, size_t m)
+{
+	if (n == m || allowed(k, list))
+		return false;
+	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %zu against %zu", list, n, m);
+	return true;
+}
+
+static bool devices_differ(
+	const struct alike *k, const json_t *a, const json_t *b, const char *list)
 {
 	/* What makes another machine of it; names, addresses and states may change. */
-	static const char *const keys[] = {"fw", "firmware", "driver", "link_layer", "rate",
-		"active_mtu", "mtu", "vendor_id", "model"};
+	static const char *const keys[] = {"fw", "firmware", "board", "driver", "driver_version",
+		"link_layer", "rate", "active_mtu", "mtu", "speed_mbps", "vendor_id", "device_id",
+		"model", "clocks", "power_cap", "link"};
 	const json_t *x = json_object_get(a, list), *y = json_object_get(b, list);
 	size_t n = json_array_size(x);
 	char what[80];
-	if (n != json_array_size(y)) {
-		snprintf(c->differs, sizeof(c->differs), "%s: %zu devices against %zu", list, n,
-			json_array_size(y));
+	if (counts_differ(k, list, n, json_array_size(y)))
 		return true;
-	}
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, keys[k]);
-			if (differs(c, what, json_object_get(json_array_get(x, i), keys[k]),
-				    json_object_get(json_array_get(y, i), keys[k])))
+	for (size_t i = 0; i < n; i++)
+		for (size_t f = 0; f < sizeof(keys) / sizeof(keys[0]); f++) {
+			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, keys[f]);
+			if (differs(k, what, json_object_get(json_array_get(x, i), keys[f]),
+				    json_object_get(json_array_get(y, i), keys[f])))
 				return true;
 		}
+	return false;
+}
+
+/* Facts of a host in an object of its own; a NULL key ends them. */
+static bool facts_differ(const struct alike *k, const json_t *a, const json_t *b, const char *of,
+	const char *const *keys)
+{
+	const json_t *x = json_object_get(a, of), *y = json_object_get(b, of);
+	for (; *keys; keys++) {
+		char what[64];
+		snprintf(what, sizeof(what), "%s.%s", of, *keys);
+		if (differs(k, what, json_object_get(x, *keys), json_object_get(y, *keys)))
+			return true;
 	}
 	return false;
 }
 
-static void compare_systems(struct cmp *c)
+/* Versions of libraries that both know; what one of them has not loaded decides nothing. */
+static bool libraries_differ(const struct alike *k, const json_t *a, const json_t *b)
 {
-	static const char *const cpu_keys[] = {"model", "packages", "cores", "threads", "smt"};
-	const json_t *x = json_object_get(json_object_get(c->base, "system"), "hosts");
-	const json_t *y = json_object_get(json_object_get(c->cand, "system"), "hosts");
-	size_t n = json_array_size(x);
-	if (n != json_array_size(y)) {
-		snprintf(c->differs, sizeof(c->differs), "hosts: %zu against %zu", n,
-			json_array_size(y));
-		return;
+	const json_t *y = json_object_get(b, "libraries"), *v;
+	const char *name;
+	json_object_foreach (json_object_get(a, "libraries"), name, v) {
+		char what[96];
+		snprintf(what, sizeof(what), "libraries.%.80s", name);
+		if (json_object_get(y, name) && differs(k, what, v, json_object_get(y, name)))
+			return true;
 	}
+	return false;
+}
+
+static void compare_systems(const struct alike *k)
+{
+	static const char *const cpu[] = {
+		"model", "packages", "cores", "threads", "smt", "microcode", "governors", NULL};
+	static const char *const kernel[] = {"release", "clocksource", NULL};
+	const json_t *x = json_object_get(json_object_get(k->c->base, "system"), "hosts");
+	const json_t *y = json_object_get(json_object_get(k->c->cand, "system"), "hosts");
+	size_t n = json_array_size(x);
+	if (counts_differ(k, "hosts", n, json_array_size(y)))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		const json_t *a = json_array_get(x, i), *b = json_array_get(y, i);
-		for (size_t k = 0; k < sizeof(cpu_keys) / sizeof(cpu_keys[0]); k++) {
-			char what[40];
-			snprintf(what, sizeof(what), "cpu.%s", cpu_keys[k]);
-			if (differs(c, what,
-				    json_object_get(json_object_get(a, "cpu"), cpu_keys[k]),
-				    json_object_get(json_object_get(b, "cpu"), cpu_keys[k])))
-				return;
-		}
-		if (devices_differ(c, a, b, "rdma") || devices_differ(c, a, b, "nics") ||
-			devices_differ(c, a, b, "gpus"))
+		if (facts_differ(k, a, b, "cpu", cpu) || devices_differ(k, a, b, "rdma") ||
+			devices_differ(k, a, b, "nics") || devices_differ(k, a, b, "gpus") ||
+			facts_differ(k, a, b, "kernel", kernel) || libraries_differ(k, a, b))
 			return;
 	}
 }
@@ -238,25 +290,56 @@ static void drop_added(struct cmp *c)
 	c->n = k;
 }
 
-int cmp_load(struct cmp *c, const char *base, const char *cand, struct fb_err *e)
+/* Wall time of one launch: the mean over the plan's parts, or the whole run's share. */
+static double launch_seconds(const json_t *doc)
 {
-	memset(c, 0, sizeof(*c));
-	c->base = load(base, e);
-	if (!c->base)
-		return e->code;
-	c->cand = load(cand, e);
-	int rc = c->cand ? add_document(c, c->base, false, e) : e->code;
-	if (rc == 0)
-		rc = add_document(c, c->cand, true, e);
-	if (rc != 0) {
-		fb_fail(e, FB_EXIT_UNMEASURED, rc, "out of memory while comparing");
-		cmp_free(c);
-		return rc;
+	const json_t *part, *parts = json_object_get(json_object_get(doc, "plan"), "parts");
+	int64_t launches = 0;
+	double sum = 0;
+	size_t i;
+	json_array_foreach (parts, i, part) {
+		int64_t l = fb_json_int(part, "launch", 0);
+		double s = fb_json_num(part, "seconds", NAN);
+		if (isfinite(s))
+			sum += s;
+		launches = l > launches ? l : launches;
 	}
+	return launches > 0 && sum > 0 ? sum / (double)launches : NAN;
+}
+
+int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
+{
+	json_t **docs = reallocarray(c->docs, c->n_docs + 1, sizeof(*docs));
+	if (!docs) {
+		json_decref(doc);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
+	}
+	c->docs = docs;
+	docs[c->n_docs++] = doc;
+	const json_t **first = cand ? &c->cand : &c->base;
+	if (!*first)
+		*first = doc;
+	int rc = add_document(c, doc, cand, e);
+	if (rc == -ENOMEM)
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
+	c->wrong_data = c->wrong_data || (cand && wrong_data(doc));
+	return rc;
+}
+
+int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e)
+{
+	json_t *doc = load(path, e);
+	return doc ? cmp_add_doc(c, doc, cand, e) : e->code;
+}
+
+void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
+{
+	struct alike k = {c, r};
 	drop_added(c);
-	compare_systems(c);
-	c->wrong_data = wrong_data(c->cand);
-	return 0;
+	compare_systems(&k);
+	c->seconds = launch_seconds(c->cand);
+	if (!isfinite(c->seconds))
+		c->seconds = launch_seconds(c->base);
 }
 
 void cmp_free(struct cmp *c)
@@ -268,7 +351,8 @@ void cmp_free(struct cmp *c)
 		free(c->v[i].cand.launch);
 	}
 	free(c->v);
-	json_decref(c->base);
-	json_decref(c->cand);
+	for (size_t i = 0; i < c->n_docs; i++)
+		json_decref(c->docs[i]);
+	free(c->docs);
 	memset(c, 0, sizeof(*c));
 }

@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "bench/core/err.h"
 #include "bench/core/stats.h"
+#include "reports/gate_file.h"
 
-#define CMP_MIN_LAUNCHES 7 /* a side; at 7 a gate over 85 metrics can still see a difference */
+#define CMP_MIN_LAUNCHES 7 /* a side: with fewer even one metric is seldom judged rightly */
 
 enum cmp_verdict {
 	CMP_PASS,
@@ -30,7 +32,7 @@ extern const char *const cmp_verdict_names[];
 
 struct cmp_side {
 	double *v; /* one value per launch */
-	char (*launch)[64];
+	char (*launch)[80];
 	size_t n;
 	json_t *params; /* of the first result; borrowed from the document */
 	const char *where;
@@ -49,26 +51,35 @@ struct cmp_metric {
 	struct cmp_side base, cand;
 	/* filled by cmp_judge() */
 	bool gated;
+	int priority; /* 0: gated first */
 	double floor_rel, floor_abs; /* the change that is allowed; abs in the metric's unit */
 	double floor;                /* relative, both taken together */
+	const char *floor_reason;    /* borrowed from the gate file; NULL: the default */
 	struct fb_ci ratio;          /* cand / base */
 	double p;                    /* two-sided, of no difference: for people */
 	double p_worse,
 		p_better; /* against the floor; p_worse and p_better are Holm-adjusted when gated */
 	bool worse_side, better_side; /* which side of its floor the estimate lies on */
-	double detectable; /* smallest relative change that this many launches would have shown; NAN
-			    */
+	double noise;          /* deviation of ln(value) from launch to launch, pooled; NAN */
+	double seen80, seen97; /* smallest change that would have been seen with that power; NAN */
+	double need80, need97; /* launches a side that the floor asks for; NAN */
 	enum cmp_verdict verdict;
 	char why[256];
+	const struct gate_waiver *waiver; /* the verdict is waived; borrowed */
 };
 
 struct cmp {
-	json_t *base, *cand; /* documents */
+	json_t **docs; /* all documents; sides borrow from them */
+	size_t n_docs;
+	const json_t *base, *cand; /* the first of each side; borrowed */
 	struct cmp_metric *v;
 	size_t n, gated;
+	size_t last;       /* metric found last: documents list them in one order */
 	size_t added;      /* only in the candidate */
 	char differs[256]; /* what makes the two systems incomparable; "" */
-	bool wrong_data;   /* the candidate's document records wrong data */
+	bool wrong_data;   /* a candidate's document records wrong data */
+	bool strict;       /* INCONCLUSIVE is a failure */
+	double seconds;    /* of one launch of the candidate, all jobs; NAN: not recorded */
 };
 
 struct cmp_rules {
@@ -77,19 +88,57 @@ struct cmp_rules {
 	uint64_t max_gated;       /* 20 */
 	const char *const *gates; /* patterns on "case:metric"; ngates 0: chosen */
 	size_t ngates;
-	bool any_system; /* compare although the systems differ */
+	bool any_system;          /* compare although the systems differ */
+	const char *const *allow; /* facts that may differ: "kernel.release" */
+	size_t nallow;
+	const struct gate *gate; /* floors and waivers; may be NULL */
+	bool strict;
 };
 
-/* compare_load.c */
-int cmp_load(struct cmp *c, const char *base, const char *cand, struct fb_err *e) FB_MUST_CHECK;
+/* compare_load.c: add documents in any order, then close. Every function leaves c to cmp_free(). */
+/* path is a run directory or a document. */
+int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e) FB_MUST_CHECK;
+/* Steals doc. `name` tells its launches from those of other documents. */
+int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e) FB_MUST_CHECK;
+void cmp_close_load(struct cmp *c, const struct cmp_rules *r);
 void cmp_free(struct cmp *c);
 
-/* compare_judge.c: fills floors, statistics and verdicts. */
+/* compare_judge.c: fills floors, statistics and verdicts. -ERANGE: so few launches cannot judge so
+ * many metrics (exit 3, with what can). */
 int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e) FB_MUST_CHECK;
-/* The exit status: 4 wrong data; 1 a gated metric regressed or is missing; 3 a gated one could not
- * be judged, or there is none; 0. */
+/* The exit status: 4 wrong data; 1 a gated metric regressed, is missing, or (strict) inconclusive;
+ * 3 one is incomparable or invalid, or nothing is gated; 0. */
 int cmp_status(const struct cmp *c);
 /* "ACCEPTED", "REJECTED", "INCOMPLETE" */
 const char *cmp_state(const struct cmp *c);
+/* How a gated metric counts: its verdict, PASS when it is waived. */
+enum cmp_verdict cmp_effective(const struct cmp_metric *m);
+
+/* compare_power.c */
+/* Fills noise, seen80, seen97, need80, need97 of a metric with an interval. alpha is two-sided, of
+ * the first step of Holm's. */
+void cmp_power(struct cmp_metric *m, double alpha);
+/* Smallest two-sided p that n against m launches can reach. Source: references, A1.4. */
+double cmp_least_p(size_t n, size_t m);
+/* Fewest launches a side that can reach p, and are judged at all. */
+size_t cmp_launches_for(double p);
+
+/* compare_noise.c: both sides are the same thing. The floor of this host's noise is the interval's
+ * half width that so many launches have by chance, or the change they seemed to show if that is
+ * more: a floor below it would call the same build INCONCLUSIVE or worse. */
+double cmp_noise_floor(const struct cmp_metric *m);
+/* 0; 1 the floor of a gated metric lies below the noise's; 3 nothing was gated or can be judged. */
+int cmp_noise_status(const struct cmp *c);
+json_t *cmp_noise_json(const struct cmp *c, const char *what);
+void cmp_noise_table(const struct cmp *c, bool all, FILE *out);
+
+/* compare_out.c: what is printed. */
+struct cmp_names {
+	const char *base, *cand;
+};
+void cmp_print_table(const struct cmp *c, bool all, FILE *out);
+json_t *cmp_json(const struct cmp *c, const struct cmp_names *names);
+void cmp_junit(const struct cmp *c, FILE *out);
+void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out);
 
 #endif

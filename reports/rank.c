@@ -185,23 +185,32 @@ struct fb_ci rep_hl_ratio(const double *a, size_t na, const double *b, size_t nb
 	return ci;
 }
 
+struct numbered {
+	double p;
+	size_t at;
+};
+
+static int compare_numbered(const void *x, const void *y)
+{
+	const struct numbered *a = x, *b = y;
+	int d = (a->p > b->p) - (a->p < b->p);
+	return d ? d : (a->at > b->at) - (a->at < b->at);
+}
+
 int rep_holm(double *p, size_t n)
 {
-	size_t *order = calloc(n + 1, sizeof(*order));
+	struct numbered *order = calloc(n + 1, sizeof(*order));
 	double most = 0;
 	if (!order)
 		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		order[i] = (struct numbered){p[i], i};
+	qsort(order, n, sizeof(*order), compare_numbered);
 	for (size_t i = 0; i < n; i++) {
-		size_t k = i;
-		for (; k > 0 && p[order[k - 1]] > p[i]; k--)
-			order[k] = order[k - 1];
-		order[k] = i;
-	}
-	for (size_t i = 0; i < n; i++) {
-		double adjusted = p[order[i]] * (double)(n - i);
+		double adjusted = order[i].p * (double)(n - i);
 		adjusted = adjusted > 1 ? 1 : adjusted;
 		most = adjusted > most ? adjusted : most;
-		p[order[i]] = most;
+		p[order[i].at] = most;
 	}
 	free(order);
 	return 0;

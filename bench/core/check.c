@@ -288,23 +288,6 @@ void fb_check_junit(const json_t *doc, FILE *out)
 	fputs("  </testsuite>\n</testsuites>\n", out);
 }
 
-/* A cell of a table: neither a bar nor a line's end nor markup may leave it. */
-static void cell(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\n' || *text == '\r')
-			fputc(' ', out);
-		else if (*text == '<')
-			fputs("&lt;", out);
-		else if (*text == '&')
-			fputs("&amp;", out);
-		else if (strchr("|`*_[]\\", *text))
-			fprintf(out, "\\%c", *text);
-		else
-			fputc(*text, out);
-	}
-}
-
 void fb_check_markdown(const json_t *doc, FILE *out)
 {
 	const json_t *verdict = json_object_get(doc, "verdict"), *c;
@@ -321,11 +304,11 @@ void fb_check_markdown(const json_t *doc, FILE *out)
 		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
 			fputs("| ", out);
 			if (texts[k]) {
-				cell(out, texts[k]);
+				fb_markdown_cell(out, texts[k]);
 			} else {
-				cell(out, fb_json_str(c, "id", ""));
+				fb_markdown_cell(out, fb_json_str(c, "id", ""));
 				fputc(' ', out);
-				cell(out, fb_json_str(c, "title", ""));
+				fb_markdown_cell(out, fb_json_str(c, "title", ""));
 			}
 			fputc(' ', out);
 		}

@@ -117,26 +117,51 @@ double fb_hist_stddev(const struct fb_hist *h)
 	return ss > 0 ? (double)sqrtl(ss / (long double)(h->n - 1)) : 0;
 }
 
-int fb_hist_quantile(const struct fb_hist *h, double q, double *ns)
+/* The bucket that holds the value of rank ceil(q*n), and the values below it. FB_HIST_BUCKETS: the
+ * rank falls into the overflow. */
+static unsigned bucket_of_rank(const struct fb_hist *h, double q, uint64_t *rank, uint64_t *below)
 {
-	if (h->n == 0 || !(q >= 0 && q <= 1))
-		return -ENODATA;
 	/* 0.07 * 100 is a little over 7 in binary; rank 7 is meant. */
 	double want = ceil(q * (double)h->n * (1 - 1e-12));
-	uint64_t rank = want < 1 ? 1 : (uint64_t)want;
-	if (rank > h->n)
-		rank = h->n;
-	uint64_t seen = 0;
-	for (unsigned i = 0; i < FB_HIST_BUCKETS; i++) {
-		seen += h->count[i];
-		if (seen < rank)
-			continue;
-		double mid =
-			(double)fb_hist_bucket_low(i) + (double)(fb_hist_bucket_width(i) - 1) / 2;
-		*ns = fmin(fmax(mid, (double)h->min), (double)h->max);
-		return 0;
-	}
-	return -ERANGE;
+	*rank = want < 1 ? 1 : (uint64_t)want;
+	if (*rank > h->n)
+		*rank = h->n;
+	*below = 0;
+	unsigned i = 0;
+	while (i < FB_HIST_BUCKETS && *below + h->count[i] < *rank)
+		*below += h->count[i++];
+	return i;
+}
+
+static double clamped(const struct fb_hist *h, double ns)
+{
+	return fmin(fmax(ns, (double)h->min), (double)h->max);
+}
+
+int fb_hist_quantile(const struct fb_hist *h, double q, double *ns)
+{
+	uint64_t rank, below;
+	if (h->n == 0 || !(q >= 0 && q <= 1))
+		return -ENODATA;
+	unsigned i = bucket_of_rank(h, q, &rank, &below);
+	if (i == FB_HIST_BUCKETS)
+		return -ERANGE;
+	*ns = clamped(h, (double)fb_hist_bucket_low(i) + (double)(fb_hist_bucket_width(i) - 1) / 2);
+	return 0;
+}
+
+int fb_hist_interpolated(const struct fb_hist *h, double q, double *ns)
+{
+	uint64_t rank, below;
+	if (h->n < fb_quantile_min_n(q))
+		return -ENODATA;
+	unsigned i = bucket_of_rank(h, q, &rank, &below);
+	if (i == FB_HIST_BUCKETS)
+		return -ERANGE;
+	double share = ((double)(rank - below) - 0.5) / (double)h->count[i];
+	*ns = clamped(
+		h, (double)fb_hist_bucket_low(i) - 0.5 + share * (double)fb_hist_bucket_width(i));
+	return 0;
 }
 
 int fb_hist_percentile(const struct fb_hist *h, double q, double *ns)

@@ -96,6 +96,30 @@ static void test_moments(void **st)
 	free(h);
 }
 
+/* Between a bucket's edges: a median of evenly spread values within a tenth of the bucket. */
+static void test_interpolation(void **st)
+{
+	struct fb_hist *h = calloc(1, sizeof(*h));
+	double v, mid;
+	assert_non_null(h);
+	for (uint64_t first = 100000; first < 101000; first += 100) {
+		fb_hist_init(h);
+		for (uint64_t i = 0; i < 4000; i++)
+			fb_hist_add(h, first + i);
+		assert_int_equal(fb_hist_interpolated(h, 0.5, &v), 0);
+		assert_int_equal(fb_hist_percentile(h, 0.5, &mid), 0);
+		/* 512 ns wide at 100 us */
+		assert_true(fabs(v - (double)(first + 1999)) <= 51);
+		assert_true(fabs(v - mid) <= 256);
+	}
+	fb_hist_init(h);
+	fb_hist_add(h, 200);
+	assert_int_equal(fb_hist_interpolated(h, 0.5, &v), 0);
+	assert_true(v == 200);
+	assert_int_equal(fb_hist_interpolated(h, 0.999, &v), -ENODATA);
+	free(h);
+}
+
 /* Never clamped: counted, exact in min, max and the moments, and no percentile made up. */
 static void test_overflow(void **st)
 {
@@ -345,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_overflow),
 		cmocka_unit_test(test_merge_equals_all),
+		cmocka_unit_test(test_interpolation),
 		cmocka_unit_test(test_percentiles_against_sorted),
 		cmocka_unit_test(test_sample_rule),
 		cmocka_unit_test(test_json_round_trip),

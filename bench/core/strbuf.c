@@ -102,3 +102,19 @@ void fb_strbuf_free(struct fb_strbuf *b)
 	free(b->s);
 	memset(b, 0, sizeof(*b));
 }
+
+void fb_markdown_cell(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n' || *text == '\r')
+			fputc(' ', out);
+		else if (*text == '<')
+			fputs("&lt;", out);
+		else if (*text == '&')
+			fputs("&amp;", out);
+		else if (strchr("|`*_[]\\", *text))
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text, out);
+	}
+}

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "bench/core/err.h"
 
@@ -30,5 +31,8 @@ void fb_strbuf_add_xml(struct fb_strbuf *b, const char *s);
  * is empty after. */
 char *fb_strbuf_take(struct fb_strbuf *b);
 void fb_strbuf_free(struct fb_strbuf *b);
+
+/** Text into a cell of a Markdown table: neither a bar, a line's end nor markup may leave it. */
+void fb_markdown_cell(FILE *out, const char *text);
 
 #endif

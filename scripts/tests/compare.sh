@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The gate end to end, on the null benchmark: launches taken in turn, each verdict with its exit status, the gate file,
+# the retry, a host that drifts, a launch that fails.
+
+set -euo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+fb=$(readlink -f "${FABRICBENCH:-$top/build/fabricbench}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+
+ends() { # NAME STATUS TEXT COMMAND...: does it end so, and say so?
+	local name=$1 want=$2 text=$3 rc=0
+	shift 3
+	"$@" >"$work/out" 2>&1 || rc=$?
+	if [[ $rc = "$want" ]] && grep -qE -- "$text" "$work/out"; then
+		echo "ok $name"
+	else
+		echo "not ok $name: status $rc, wanted $want and \"$text\": $(tail -c 400 "$work/out")"
+		bad=1
+	fi
+}
+
+quick='null -n 300 --points 1 --launch-spread 0.003'
+run=("$fb" compare --quiet --run)
+
+# --- launches taken in turn ------------------------------------------------------------------------
+
+ends regressed 1 'REGRESSED: worse by more than the floor' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.5us"
+ends improved 0 '1 IMPROVED' "${run[@]}" "$quick --mean 10us" "$quick --mean 9.5us"
+ends same 0 'ACCEPTED: 1 of 1 metrics gated, 1 PASS' "${run[@]}" "$quick --mean 10us" "$quick --mean 10us"
+ends unsure 0 'Warning: what is INCONCLUSIVE' "${run[@]}" "$quick --launch-spread 0.05" "$quick --launch-spread 0.05"
+ends unsure-strict 1 '^REJECTED' "${run[@]}" "$quick --launch-spread 0.05" "$quick --launch-spread 0.05" --strict
+ends failed-launch 3 'launch 1 of the candidate .* ended with status 2: unknown option --meen' \
+	"${run[@]}" "$quick" "$quick --meen 10us"
+ends no-reach 3 'this gate cannot fail: 2 and 2 launches' "${run[@]}" "$quick" "$quick" --launches 2
+ends missing 1 '1 MISSING' "${run[@]}" "$quick --points 2" "$quick"
+ends noise 0 'holds' "$fb" compare --quiet --aa "$quick"
+ends noise-refused 1 'refused: below the noise' "$fb" compare --quiet --aa "$quick --launch-spread 0.05"
+ends words 2 'needs --run or --aa' "$fb" compare a b -- null
+
+# Two builds and a plan.
+cat >"$work/slow" <<-END
+	#!/bin/sh
+	exec "$fb" "\$@" --mean 10.6us
+END
+chmod +x "$work/slow"
+ends builds 1 '2 REGRESSED' "${run[@]}" "$fb" "$work/slow" --launches 8 --keep "$work/kept" -- null -n 200 --points 2 --mean 10us
+if [[ $(find "$work/kept" -name 'base-*.json' | wc -l) = 8 && $(find "$work/kept" -name 'candidate-*.json' | wc -l) = 8 ]]; then
+	echo 'ok kept'
+else
+	echo "not ok kept: $(ls "$work/kept")"
+	bad=1
+fi
+ends not-empty 2 'not an empty folder' "${run[@]}" "$fb" "$fb" --keep "$work/kept" -- null
+for side in a b; do
+	printf '[one]\ncommand = null\niters = 300\npoints = 1\nmean = %s\n' "$([[ $side = a ]] && echo 10us || echo 11us)" >"$work/$side.ini"
+done
+ends plans 1 'REGRESSED' "${run[@]}" "$work/a.ini" "$work/b.ini" --launches 7
+
+# A host that slows down by 3 % while it measures: in turn, both sides see it.
+cat >"$work/drifting" <<-END
+	#!/bin/bash
+	n=\$(cat "$work/count" 2>/dev/null || echo 0)
+	echo \$((n + 1)) >"$work/count"
+	exec "$fb" "\$@" --mean \$((10000 + 300 * n / 20))ns
+END
+chmod +x "$work/drifting"
+ends drift 0 '^ACCEPTED' "${run[@]}" "$work/drifting" "$work/drifting" -- null -n 300 --points 1 --launch-spread 0.003
+
+# A retry that was planned: half the error each time, twice the launches.
+rm -f "$work/count"
+ends retry 1 'REGRESSED' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.6us" --launches 8 --retry --output "$work/retry.json"
+if [[ $(jq -c '.metrics[0] | [.base.launches, .candidate.launches, .ratio.level]' "$work/retry.json") = '[16,16,0.975]' ]]; then
+	echo 'ok retry-pooled'
+else
+	echo "not ok retry-pooled: $(jq -c '.metrics[0]' "$work/retry.json" | head -c 300)"
+	bad=1
+fi
+
+# --- documents and the gate file -------------------------------------------------------------------
+
+document() { # FILE LAUNCHES ARGUMENT...: a run of several launches
+	local file=$1 launches=$2
+	shift 2
+	printf '[one]\ncommand = null\niters = 300\npoints = 1\nlaunches = %s\n' "$launches" >"$work/plan.ini"
+	printf '%s\n' "$@" >>"$work/plan.ini"
+	"$fb" run "$work/plan.ini" --no-report -o "$file" >/dev/null 2>&1
+}
+document "$work/base" 8 'mean = 10us'
+document "$work/slower" 8 'mean = 11us'
+document "$work/one" 1 'mean = 11us'
+ends documents 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower"
+ends single 0 'INCONCLUSIVE: needs at least 7 launches a side, has 1 and 1' "$fb" compare "$work/one" "$work/one"
+cat >"$work/gate.ini" <<-END
+	[gate]
+	metrics = null*:latency p50
+	[floor p50]
+	relative = 2 %
+	reason = what this host carries
+	[waiver known]
+	metric = null*:latency p50
+	verdict = REGRESSED
+	reason = <a fault & its | number>
+	owner = ann
+	expires = 2999-12-31
+END
+ends waived 0 'REGRESSED.*waived until 2999-12-31 by ann' "$fb" compare "$work/base" "$work/slower" --gate-file "$work/gate.ini" \
+	--junit "$work/gate.xml" --markdown "$work/gate.md" --output "$work/gate.json"
+if xmllint --noout "$work/gate.xml" && [[ $(jq -r '.metrics[] | select(.gated) | .waiver.owner' "$work/gate.json") = ann ]] &&
+	grep -q 'fault &amp; its \\| number' "$work/gate.md"; then
+	echo 'ok outputs'
+else
+	echo "not ok outputs: $(cat "$work/gate.md")"
+	bad=1
+fi
+sed -i 's/2999-12-31/2026-01-31/' "$work/gate.ini"
+ends expired 2 'the waiver "known" of ann .* ended on 2026-01-31' "$fb" compare "$work/base" "$work/slower" --gate-file "$work/gate.ini"
+ends second-block 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower" --second-base "$work/base" --second-candidate "$work/slower"
+ends nothing 3 '^INCOMPLETE: 0 of' "$fb" compare "$work/base" "$work/slower" --gate 'verbs*:x'
+
+exit $bad
