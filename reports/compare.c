@@ -13,6 +13,8 @@
 
 #include "bench/core/json.h"
 #include "bench/core/opt.h"
+#include "reports/compare_expected.h"
+#include "reports/compare_fleet.h"
 #include "reports/compare_priv.h"
 #include "reports/compare_run.h"
 #include "reports/report.h"
@@ -20,10 +22,10 @@
 
 struct compare_cfg {
 	char *base, *cand, *base2, *cand2;
-	double floor;
+	double floor, share, z;
 	uint64_t max_gated, launches, timeout, seed;
 	struct fb_opt_list gates, allow;
-	char *gate_file, *output, *junit, *markdown, *keep;
+	char *gate_file, *output, *junit, *markdown, *keep, *expected, *expected_file, *fleet;
 	bool json, all, any_system, strict, run, aa, retry, quiet;
 	const char *const *words; /* behind "--" */
 };
@@ -118,6 +120,41 @@ static const struct fb_opt compare_opts[] = {
 	{0},
 };
 
+static const struct fb_opt absolute_opts[] = {
+	{.name = "expected",
+		.type = FB_OPT_STRING,
+		.offset = O(expected),
+		.arg = "KIND",
+		.help = "judge BASE alone by what machines of this kind are expected to reach; an unknown one lists them"},
+	{.name = "expected-file",
+		.type = FB_OPT_STRING,
+		.offset = O(expected_file),
+		.arg = "FILE",
+		.help = "a site's expectations instead of the built-in ones"},
+	{.name = "fleet",
+		.type = FB_OPT_STRING,
+		.offset = O(fleet),
+		.arg = "DIR",
+		.help = "documents of many nodes, one each: which are odd?"},
+	{.name = "fleet-share",
+		.type = FB_OPT_DOUBLE,
+		.offset = O(share),
+		.arg = "PCT",
+		.help = "an odd node is worse than the median by more than this",
+		.def = "5",
+		.min = 0,
+		.max = 100},
+	{.name = "fleet-z",
+		.type = FB_OPT_DOUBLE,
+		.offset = O(z),
+		.arg = "Z",
+		.help = "and further from it than this many robust deviations",
+		.def = "3.5",
+		.min = 0,
+		.max = 1000},
+	{0},
+};
+
 static const struct fb_opt run_opts[] = {
 	{.name = "run",
 		.type = FB_OPT_FLAG,
@@ -191,6 +228,8 @@ static const char compare_notes[] =
 	"  fabricbench compare results/main results/branch --gate-file gate.ini --junit gate.xml\n"
 	"  fabricbench compare --run old/fabricbench new/fabricbench -- coll all_reduce --ranks 2\n"
 	"  fabricbench compare --run main.ini branch.ini --launches 15\n"
+	"  fabricbench compare results/today --expected azure-ndv5-h100\n"
+	"  fabricbench compare --fleet nodes/\n"
 	"  fabricbench compare --aa \"coll all_reduce --ranks 2\" --gate-file gate.ini";
 
 static struct fb_opt_spec make_spec(struct compare_cfg *cfg)
@@ -201,7 +240,8 @@ static struct fb_opt_spec make_spec(struct compare_cfg *cfg)
 		.summary =
 			"Has the candidate become slower than the base? Compares launches, metric by metric.",
 		.notes = compare_notes,
-		.sets = {{"Options", compare_opts, cfg}, {"Launches made here", run_opts, cfg}},
+		.sets = {{"Options", compare_opts, cfg}, {"Launches made here", run_opts, cfg},
+			{"Without a base", absolute_opts, cfg}},
 	};
 }
 
@@ -405,8 +445,60 @@ static int check_words(const struct compare_cfg *cfg, struct fb_err *e)
 	return 0;
 }
 
+/* ---- without a base -------------------------------------------------------------------------- */
+
+static int judge_expected(const struct compare_cfg *cfg, struct fb_err *e)
+{
+	struct cmp c = {0};
+	struct expected x = {0};
+	if (!cfg->base || cfg->cand)
+		return fb_fail_usage(e, "--expected judges one run");
+	int rc = expected_load(cfg->expected_file, &x, e);
+	if (rc == 0)
+		rc = cmp_add(&c, cfg->base, false, e);
+	if (rc == 0)
+		rc = expected_judge(&x, cfg->expected, c.base, e);
+	if (rc == 0 && cfg->json)
+		rc = print_json(expected_json(&x, cfg->expected), NULL, e);
+	else if (rc == 0)
+		expected_print(&x, stdout);
+	if (rc == 0 && cfg->output)
+		rc = print_json(expected_json(&x, cfg->expected), cfg->output, e);
+	if (rc == 0)
+		rc = expected_status(&x);
+	expected_free(&x);
+	cmp_free(&c);
+	return rc;
+}
+
+static int judge_fleet(const struct compare_cfg *cfg, struct fb_err *e)
+{
+	struct fleet f = {0};
+	if (cfg->base)
+		return fb_fail_usage(e, "--fleet takes a folder, and nothing besides");
+	int rc = fleet_load(cfg->fleet, &f, e);
+	if (rc != 0)
+		return rc;
+	fleet_judge(&f, cfg->share / 100, cfg->z);
+	if (cfg->json)
+		rc = print_json(fleet_json(&f, cfg->fleet), NULL, e);
+	else
+		fleet_print(&f, stdout);
+	if (rc == 0 && cfg->output)
+		rc = print_json(fleet_json(&f, cfg->fleet), cfg->output, e);
+	if (rc == 0)
+		rc = fleet_status(&f);
+	fleet_free(&f);
+	return rc;
+}
+
 static int compare(const struct compare_cfg *cfg, struct fb_err *e)
 {
+	if (cfg->expected || cfg->expected_file)
+		return judge_expected(cfg, e);
+	if (cfg->fleet)
+		return judge_fleet(cfg, e);
+
 	struct cmp c = {0};
 	struct judging j = {0};
 	int rc = check_words(cfg, e);
