@@ -123,6 +123,7 @@ int main(int argc, char **argv)
 		claims_cmd,
 		report_cmd,
 		compare_cmd,
+		import_cmd,
 		features_cmd,
 		{.name = "run", .summary = "run a plan: every job, one verdict, one report"},
 		{.name = NULL},

@@ -70,7 +70,8 @@ const char *rep_section_of(const json_t *result)
 	static const struct {
 		const char *prefix, *section;
 	} map[] = {{"verbs", "RDMA"}, {"coll", "Collectives"}, {"train", "Training"},
-		{"mem", "Memory"}};
+		{"mem", "Memory"}, {"perftest.", "RDMA"}, {"nccl-tests.", "Collectives"},
+		{"osu.", "Collectives"}, {"torchtitan.", "Training"}, {"megatron.", "Training"}};
 	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
 		if (strncmp(bench, map[i].prefix, strlen(map[i].prefix)) == 0)
 			return map[i].section;
@@ -151,7 +152,7 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	copy_text(f->load, sizeof(f->load), fb_json_str(result, "load", ""));
 	copy_text(f->sync, sizeof(f->sync), fb_json_str(result, "sync", ""));
 	copy_text(f->definition, sizeof(f->definition), fb_json_str(result, "definition", ""));
-	f->kind = is_time(result) ? REP_BAND : REP_RATE;
+	f->kind = is_time(result) && json_object_get(result, "hist") ? REP_BAND : REP_RATE;
 	make_id(f);
 	make_unique(all, f);
 	make_title(f);

@@ -10,5 +10,7 @@
 extern const struct fb_cmd report_cmd;
 /** `fabricbench compare BASE CAND`. */
 extern const struct fb_cmd compare_cmd;
+/** `fabricbench import TOOL FILE...`. */
+extern const struct fb_cmd import_cmd;
 
 #endif

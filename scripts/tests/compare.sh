@@ -121,4 +121,19 @@ ends expired 2 'the waiver "known" of ann .* ended on 2026-01-31' "$fb" compare 
 ends second-block 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower" --second-base "$work/base" --second-candidate "$work/slower"
 ends nothing 3 '^INCOMPLETE: 0 of' "$fb" compare "$work/base" "$work/slower" --gate 'verbs*:x'
 
+# --- other tools' output ---------------------------------------------------------------------------
+
+sample=$top/reports/testdata/import/perftest-write-bw.txt
+for n in 1 2 3 4 5 6 7 8; do
+	sed "s/ 0.32 / 0.3$n /" "$sample" >"$work/fast$n.txt"
+	sed "s/ 0.32 / 0.1$n /" "$sample" >"$work/slow$n.txt"
+done
+ends import 0 'measured on: imported' "$fb" import perftest "$work"/fast?.txt --output "$work/fast.json"
+ends import 0 'measured on: imported' "$fb" import perftest "$work"/slow?.txt --output "$work/slow.json"
+ends import-one 0 'RDMA_Write_BW' "$fb" import perftest "$sample" --output "$work/one.json"
+ends imported-regressed 1 'RDMA_Write_BW/RC/65536 bandwidth .* REGRESSED' "$fb" compare "$work/fast.json" "$work/slow.json"
+ends imported-single 0 'bandwidth .*INCONCLUSIVE' "$fb" compare "$work/one.json" "$work/one.json"
+ends imported-report 0 '' "$fb" report "$work/fast.json" -o "$work/report"
+ends import-refused 2 "figures without a header" "$fb" import osu "$sample"
+
 exit $bad

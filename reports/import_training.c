@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Training logs of torchtitan and Megatron-LM: step time, tokens a second, loss, and MFU recomputed
+ * from what the log measured, in a named convention, for logs count FLOPs each in their own way.
+ * The first tenth of the steps, at least one and at most ten, is warm-up and left out; each figure
+ * is the median of the others.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+#include "bench/core/stats.h"
+#include "reports/import.h"
+
+const char *const import_training_unknown[] = {"the time of each part of a step",
+	"how many FLOPs the framework counts for its own MFU", "counters, topology and clocks",
+	"whether steps with a checkpoint or an evaluation are among them", NULL};
+
+enum figure { STEP_NS, TOKENS_PER_GPU, FLOPS_PER_GPU, LOSS, FIGURES };
+
+struct series {
+	double *v[FIGURES];
+	size_t n[FIGURES];
+	double batch_tokens; /* of a step over all GPUs; NaN: not told */
+};
+
+static int push(struct import *im, struct series *s, enum figure f, double value)
+{
+	if ((s->n[f] & (s->n[f] - 1)) == 0) {
+		double *v = reallocarray(s->v[f], s->n[f] ? 2 * s->n[f] : 1, sizeof(*v));
+		if (!v)
+			return fb_fail(im->e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory");
+		s->v[f] = v;
+	}
+	s->v[f][s->n[f]++] = value;
+	return 0;
+}
+
+/* The number behind "key", with thousands' commas; false: the key is not there, or no number. */
+static bool number_after(const char *line, const char *key, double *v)
+{
+	const char *at = strstr(line, key);
+	char word[40];
+	size_t k = 0;
+	if (!at)
+		return false;
+	at += strlen(key);
+	at += strspn(at, " \t:");
+	for (; *at && k + 1 < sizeof(word) && strchr("0123456789.,eE+-naif", *at); at++)
+		if (*at != ',')
+			word[k++] = *at;
+	word[k] = '\0';
+	return import_number(word, v);
+}
+
+/* Colours of a terminal, in place. */
+static void strip_colours(char *s)
+{
+	char *to = s;
+	while (*s) {
+		if (s[0] == '\033' && s[1] == '[') {
+			s += 2 + strcspn(s + 2, "mK");
+			if (*s)
+				s++;
+			continue;
+		}
+		*to++ = *s++;
+	}
+	*to = '\0';
+}
+
+static double median_after_warmup(const struct series *s, enum figure f, size_t *n)
+{
+	size_t skip = s->n[f] / 10;
+	skip = skip < 1 ? 1 : skip > 10 ? 10 : skip;
+	*n = s->n[f] > skip ? s->n[f] - skip : 0;
+	if (*n == 0)
+		return NAN;
+	double *v = malloc(*n * sizeof(*v)), m;
+	if (!v)
+		return NAN;
+	memcpy(v, s->v[f] + skip, *n * sizeof(*v));
+	fb_sort(v, *n);
+	m = fb_median_sorted(v, *n);
+	free(v);
+	return m;
+}
+
+static int add(struct import *im, json_t *params, const char *metric, const char *unit, bool lower,
+	double value, size_t n, const char *definition)
+{
+	struct import_value v = {.name = "step",
+		.metric = metric,
+		.unit = unit,
+		.lower = lower,
+		.value = value,
+		.samples = (double)n,
+		.params = params,
+		.definition = definition};
+	return import_add(im, &v);
+}
+
+/*
+ * MFU by 6N, and with attention by 6N + 12 L h s (Chowdhery et al., PaLM, 2022, appendix B), where
+ * model and peak were given.
+ */
+static int add_mfu(struct import *im, json_t *params, double tokens, size_t n)
+{
+	const struct import_model *m = im->model;
+	int rc = 0;
+	if (!(m->params > 0) || !(m->peak > 0) || !isfinite(tokens))
+		return 0;
+	rc = add(im, params, "mfu_6n", "share", false, tokens * 6 * m->params / m->peak, n,
+		"tokens/s of a GPU times 6N, over the data-sheet peak");
+	if (rc == 0 && m->layers && m->hidden && m->seq) {
+		double attention = 12.0 * (double)m->layers * (double)m->hidden * (double)m->seq;
+		rc = add(im, params, "mfu_palm", "share", false,
+			tokens * (6 * m->params + attention) / m->peak, n,
+			"tokens/s of a GPU times (6N + 12 L h s), over the data-sheet peak");
+	}
+	return rc;
+}
+
+static int finish(struct import *im, struct series *s)
+{
+	static const struct {
+		const char *metric, *unit, *definition;
+		bool lower;
+	} kinds[FIGURES] = {
+		{"step_time", "ns", "median of the steps after warm-up", true},
+		{"tokens_per_s", "1/s", "of one GPU, median of the steps after warm-up", false},
+		{"framework_flops", "1/s", "FLOP/s of one GPU as the framework counts them", false},
+		{"loss", "1", "of the last step", true},
+	};
+	json_t *params = json_object();
+	size_t n, tokens_n = 0;
+	double tokens = median_after_warmup(s, TOKENS_PER_GPU, &tokens_n);
+	int rc = 0;
+	if (im->model->ranks)
+		fb_json_set_int(params, "ranks", (int64_t)im->model->ranks);
+	if (isfinite(s->batch_tokens))
+		json_object_set_new(params, "batch_tokens", fb_json_real(s->batch_tokens));
+	for (int f = 0; f < FIGURES && rc == 0; f++) {
+		double v = f == LOSS ? s->n[LOSS] ? s->v[LOSS][s->n[LOSS] - 1] : NAN
+				     : median_after_warmup(s, (enum figure)f, &n);
+		if (isfinite(v))
+			rc = add(im, params, kinds[f].metric, kinds[f].unit, kinds[f].lower, v,
+				f == LOSS ? 1 : n, kinds[f].definition);
+	}
+	if (rc == 0)
+		rc = add_mfu(im, params, tokens, tokens_n);
+	json_decref(params);
+	for (int f = 0; f < FIGURES; f++)
+		free(s->v[f]);
+	return rc;
+}
+
+/* "step: 10  loss: 7.1  ...  tps: 5,123  tflops: 123.4  mfu: 12.3%": rates are of one GPU. */
+int import_torchtitan(struct import *im)
+{
+	struct series s = {.batch_tokens = NAN};
+	char *line;
+	double v;
+	int rc = 0;
+	while (rc == 0 && (line = import_line(im))) {
+		strip_colours(line);
+		if (!strstr(line, "step:") || !number_after(line, "tps", &v))
+			continue;
+		rc = push(im, &s, TOKENS_PER_GPU, v);
+		if (rc == 0 && number_after(line, "tflops", &v))
+			rc = push(im, &s, FLOPS_PER_GPU, v * 1e12);
+		if (rc == 0 && number_after(line, "loss", &v))
+			rc = push(im, &s, LOSS, v);
+	}
+	return finish(im, &s) != 0 ? im->e->code : rc;
+}
+
+/*
+ * " iteration 10/ 1000 | ... | elapsed time per iteration (ms): 1234.5 | throughput per GPU
+ * (TFLOP/s/GPU): 400.1 | ... global batch size: 1024 | lm loss: 7.1E+00 |"
+ */
+int import_megatron(struct import *im)
+{
+	struct series s = {.batch_tokens = NAN};
+	const struct import_model *m = im->model;
+	char *line;
+	double ms, v;
+	int rc = 0;
+	while (rc == 0 && (line = import_line(im))) {
+		strip_colours(line);
+		if (!strstr(line, "iteration") ||
+			!number_after(line, "elapsed time per iteration (ms)", &ms) || !(ms > 0))
+			continue;
+		rc = push(im, &s, STEP_NS, ms * 1e6);
+		if (rc == 0 && number_after(line, "throughput per GPU (TFLOP/s/GPU)", &v))
+			rc = push(im, &s, FLOPS_PER_GPU, v * 1e12);
+		if (rc == 0 && number_after(line, "lm loss", &v))
+			rc = push(im, &s, LOSS, v);
+		if (rc == 0 && m->seq && m->ranks && number_after(line, "global batch size", &v)) {
+			s.batch_tokens = v * (double)m->seq;
+			rc = push(im, &s, TOKENS_PER_GPU,
+				s.batch_tokens / (double)m->ranks / (ms / 1e3));
+		}
+	}
+	return finish(im, &s) != 0 ? im->e->code : rc;
+}
