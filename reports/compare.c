@@ -479,8 +479,10 @@ static int judge_fleet(const struct compare_cfg *cfg, struct fb_err *e)
 	int rc = fleet_load(cfg->fleet, &f, e);
 	if (rc != 0)
 		return rc;
-	fleet_judge(&f, cfg->share / 100, cfg->z);
-	if (cfg->json)
+	rc = fleet_judge(&f, cfg->share / 100, cfg->z);
+	if (rc != 0)
+		fb_fail(e, FB_EXIT_UNMEASURED, rc, "out of memory");
+	else if (cfg->json)
 		rc = print_json(fleet_json(&f, cfg->fleet), NULL, e);
 	else
 		fleet_print(&f, stdout);

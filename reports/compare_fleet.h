@@ -13,37 +13,30 @@
 #include <stdio.h>
 
 #include "bench/core/err.h"
+#include "reports/value_table.h"
 
 #define FLEET_MIN_NODES 5 /* with fewer a median says nothing of which one is odd */
 
-struct fleet_node {
-	char name[96]; /* host, else the file's name */
-	bool odd;
-};
-struct fleet_metric {
-	char name[160], metric[56], unit[16];
-	bool lower;         /* lower is better */
-	double *v;          /* by node, median over its launches; NaN: the node has none */
-	double median, mad; /* mad scaled by 1.4826; NaN with fewer than FLEET_MIN_NODES values */
+struct fleet_rule {
+	double median, mad; /* of a metric; mad scaled by 1.4826; NaN with too few values */
 	size_t n;           /* nodes that have a value */
 };
 struct fleet {
-	struct fleet_node *node;
-	size_t n_nodes;
-	struct fleet_metric *metric;
-	size_t n_metrics;
-	double share, z; /* the rule */
+	struct value_table t;    /* a row for each node */
+	bool *odd;               /* by row */
+	struct fleet_rule *rule; /* by column */
+	double share, z;
 };
 
-/** Read every *.json of a folder and every run.json of its folders. @return 0; -errno; -EINVAL: a
- * file that is no document, two of one node (exit 2); -ENODATA: none (exit 2) */
+/** See value_table_load(): one document for each node, told apart by its first host's name. */
 int fleet_load(const char *dir, struct fleet *f, struct fb_err *e) FB_MUST_CHECK;
 void fleet_free(struct fleet *f);
-void fleet_judge(struct fleet *f, double share, double z);
-/** Robust z of a node's value, worse is negative; NaN where it has none. MAD 0: infinite off the
- * median. */
-double fleet_z(const struct fleet_metric *m, size_t node);
-bool fleet_is_odd(const struct fleet *f, const struct fleet_metric *m, size_t node);
+/** @return 0 or -ENOMEM */
+int fleet_judge(struct fleet *f, double share, double z) FB_MUST_CHECK;
+/** Robust z of a node's value, worse is negative; NaN where it has none. Deviation 0: infinite off
+ * the median. */
+double fleet_z(const struct fleet *f, size_t column, size_t node);
+bool fleet_is_odd(const struct fleet *f, size_t column, size_t node);
 /** 1 a node is odd; 3 no metric has FLEET_MIN_NODES values, or a node lacks one that the others
  * have; 0. */
 int fleet_status(const struct fleet *f);

@@ -168,11 +168,11 @@ static void fleets(void **state)
 		if (fleet_load(dir, &f, &e) != 0)
 			fail_msg("%s", e.msg);
 		cmp_run_remove(dir);
-		assert_int_equal(f.n_nodes, rows[i].n);
-		fleet_judge(&f, 0.05, 3.5);
-		for (size_t k = 0; k < f.n_nodes; k++) {
-			odd += f.node[k].odd;
-			assert_true(!f.node[k].odd || strcmp(f.node[k].name, "node3-0") == 0);
+		assert_int_equal(f.t.n_rows, rows[i].n);
+		assert_int_equal(fleet_judge(&f, 0.05, 3.5), 0);
+		for (size_t k = 0; k < f.t.n_rows; k++) {
+			odd += f.odd[k];
+			assert_true(!f.odd[k] || strcmp(f.t.row[k], "node3-0") == 0);
 		}
 		assert_int_equal(odd, rows[i].odd);
 		assert_int_equal(fleet_status(&f), rows[i].status);

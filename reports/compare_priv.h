@@ -51,7 +51,7 @@ struct cmp_metric {
 	struct cmp_side base, cand;
 	/* filled by cmp_judge() */
 	bool gated;
-	int priority; /* 0: gated first */
+	int priority;                /* 0: gated first */
 	double floor_rel, floor_abs; /* the change that is allowed; abs in the metric's unit */
 	double floor;                /* relative, both taken together */
 	const char *floor_reason;    /* borrowed from the gate file; NULL: the default */
