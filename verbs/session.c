@@ -25,7 +25,7 @@
 /* However long a client asks for, a session ends. */
 #define SESSION_MAX_S 86400
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 static const struct fb_bench *const benches[VERBS_NUM_BENCHES] = {
 	[VERBS_LATENCY] = &verbs_latency_bench,

@@ -20,3 +20,6 @@ TESTS += bench/core/plugin_test.c
 TESTS += bench/core/gate_test.c
 SRC += bench/core/check.c
 TESTS += bench/core/check_test.c
+SRC += bench/core/sysroot_tar.c
+CFLAGS_bench/core/sysroot_tar.c = $(if $(filter 1,$(HAVE_ARCHIVE)),-DFB_HAVE_ARCHIVE)
+TESTS += bench/core/sysroot_tar_test.c
