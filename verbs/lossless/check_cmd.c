@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/core/check_opts.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
@@ -25,18 +26,16 @@
 static const struct check_live_ops *const live_ops = &check_live;
 
 enum layer { ROCE = 1, IB = 2, ALL = 3 };
-enum format { TABLE, JSON, JUNIT, MARKDOWN };
-static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
 
 struct check_cfg {
-	char *device, *profile, *sysroot, *explain;
-	bool live, list, learn, strict;
-	struct fb_opt_list require, others;
-	int format;
+	char *device, *profile, *sysroot;
+	bool live, learn;
+	struct fb_opt_list others;
 };
 struct command {
 	enum layer layer;
 	struct check_cfg check;
+	struct fb_check_cfg judge;
 	struct fb_output_cfg out;
 	void *live; /* live_ops->cfg_size bytes */
 };
@@ -72,28 +71,6 @@ static const struct fb_opt opts[] = {
 		.arg = "DIR|FILE,...",
 		.help = "other nodes to compare with: documents of checks, recorded trees, or "
 			"folders of them"},
-	{.name = "require",
-		.type = FB_OPT_LIST,
-		.offset = O(require),
-		.arg = "ID,...",
-		.help = "these checks must be judged, or the verdict is INCOMPLETE"},
-	{.name = "strict", .type = FB_OPT_FLAG, .offset = O(strict), .help = "a warning fails too"},
-	{.name = "format",
-		.type = FB_OPT_ENUM,
-		.offset = O(format),
-		.arg = "FORMAT",
-		.help = "what is printed: table, json, junit or markdown",
-		.def = "table",
-		.names = formats},
-	{.name = "list",
-		.type = FB_OPT_FLAG,
-		.offset = O(list),
-		.help = "print what checks there are"},
-	{.name = "explain",
-		.type = FB_OPT_STRING,
-		.offset = O(explain),
-		.arg = "ID",
-		.help = "print all that is known of one check"},
 	{.name = "learn",
 		.type = FB_OPT_FLAG,
 		.offset = O(learn),
@@ -137,15 +114,16 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 		.usage = "[DEVICE] [options]",
 		.summary = summary,
 		.notes = notes,
-		.sets = {{"Checks", opts, &c->check}, {"Output", fb_output_opts, &c->out}},
+		.sets = {{"Checks", opts, &c->check}, {"Verdict", fb_check_opts, &c->judge},
+			{"Output", fb_output_opts, &c->out}},
 	};
 	if (live_ops)
-		spec->sets[2] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
+		spec->sets[3] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
 }
 
 /* ---- what checks there are ------------------------------------------------------------------- */
 
-#define MAX_DEFS 128
+#define MAX_DEFS 192
 /* All definitions that a command has, as one table. */
 static void collect(enum layer layer, struct fb_check_def *defs)
 {
@@ -159,8 +137,8 @@ static void collect(enum layer layer, struct fb_check_def *defs)
 	defs[n] = (struct fb_check_def){.id = NULL};
 }
 
-/* They are told with the others, and run by check switch alone. */
-static void switches_too(struct fb_check_def *defs)
+/* They are told with the others, and run by check switch and check node alone. */
+static void others_too(struct fb_check_def *defs)
 {
 	size_t n = 0;
 	while (defs[n].id)
@@ -172,37 +150,13 @@ static void switches_too(struct fb_check_def *defs)
 
 static int tell_checks(const struct command *c, struct fb_err *e)
 {
-	struct fb_check_def defs[MAX_DEFS];
-	const struct fb_check_def *tables[] = {defs};
-	collect(c->check.explain ? ALL : c->layer, defs);
-	if (c->check.explain || c->layer == ALL)
-		switches_too(defs);
-	if (c->check.explain)
-		return fb_check_explain(tables, 1, c->check.explain, stdout, e);
-	fb_check_list(tables, 1, stdout);
-	return 0;
-}
-
-/* A required check that does not exist would be missing for ever. */
-static int check_required(const struct command *c, struct fb_err *e)
-{
-	struct fb_check_def defs[MAX_DEFS];
-	collect(c->layer, defs);
-	for (size_t i = 0; i < c->check.require.n; i++) {
-		const char *id = c->check.require.v[i], *nearest = defs[0].id;
-		unsigned least = ~0u;
-		for (const struct fb_check_def *d = defs; d->id; d++) {
-			unsigned distance = fb_edit_distance(d->id, id);
-			nearest = distance < least ? d->id : nearest;
-			least = distance < least ? distance : least;
-		}
-		if (least == 0)
-			continue;
-		fb_fail_usage(e, "--require %s: this command has no such check", id);
-		fb_hint(e, "did you mean %s? --list prints them all", nearest);
-		return -EINVAL;
-	}
-	return 0;
+	struct fb_check_def listed[MAX_DEFS], all[MAX_DEFS];
+	collect(c->layer, listed);
+	collect(ALL, all);
+	others_too(all);
+	if (c->layer == ALL)
+		others_too(listed);
+	return fb_check_tell(&c->judge, listed, all, e);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -402,27 +356,15 @@ static void compare_nodes(const struct examined *x, struct fb_doc *doc)
 
 static void print_check(const json_t *c, FILE *out)
 {
-	const char *state = fb_json_str(c, "state", "?");
-	const json_t *expected = json_object_get(c, "expected");
-	bool bad = strcmp(state, "fail") == 0 || strcmp(state, "warn") == 0;
-	fprintf(out, "  %-5s %-4s %s: %s\n", state, fb_json_str(c, "id", "?"),
-		fb_json_str(c, "title", ""),
+	fprintf(out, "  %-5s %-4s %s: %s\n", fb_json_str(c, "state", "?"),
+		fb_json_str(c, "id", "?"), fb_json_str(c, "title", ""),
 		fb_json_str(c, "observed", fb_json_str(c, "reason", "")));
-	if (!bad)
-		return;
-	if (json_is_object(expected))
-		fprintf(out, "             expected %s (%s)\n", fb_json_str(expected, "value", ""),
-			fb_json_str(expected, "source", ""));
-	if (fb_json_str(c, "remedy", NULL))
-		fprintf(out, "             remedy: %s\n", fb_json_str(c, "remedy", ""));
-	if (fb_json_str(c, "side_effect", NULL))
-		fprintf(out, "             this disturbs: %s\n", fb_json_str(c, "side_effect", ""));
+	fb_check_print_mend(c, out);
 }
 
 static void print_table(const json_t *doc, FILE *out)
 {
-	const json_t *verdict = json_object_get(doc, "verdict"), *c;
-	const json_t *counts = json_object_get(verdict, "accounted");
+	const json_t *c;
 	const char *before = "";
 	size_t i;
 	json_array_foreach (json_object_get(doc, "checks"), i, c) {
@@ -432,25 +374,10 @@ static void print_table(const json_t *doc, FILE *out)
 		before = subject;
 		print_check(c, out);
 	}
-	json_array_foreach (json_object_get(doc, "warnings"), i, c)
-		fprintf(out, "\nwarning: %s\n", json_string_value(c));
-	fprintf(out, "\n%s:", fb_json_str(verdict, "state", "not judged"));
-	for (int s = 0; s < FB_CHECK_STATES; s++)
-		fprintf(out, "%s %lld %s", s ? "," : "",
-			(long long)fb_json_int(counts, fb_check_state_names[s], 0),
-			fb_check_state_names[s]);
-	fputc('\n', out);
+	fb_check_print_end(doc, out);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
-
-static int judge(const struct command *c, struct fb_doc *doc)
-{
-	const struct fb_check_judge j = {.strict = c->check.strict,
-		.require = c->check.require.v,
-		.n_require = c->check.require.n};
-	return fb_check_judge(doc, &j);
-}
 
 static void describe(const struct command *c, const struct examined *x, const struct fb_sysroot *r,
 	struct fb_doc *doc)
@@ -466,9 +393,16 @@ static void describe(const struct command *c, const struct examined *x, const st
 		fb_doc_hide(doc, x->facts.host);
 }
 
-static int work(
-	const struct command *c, const struct fb_sysroot *r, struct fb_doc *doc, struct fb_err *e)
+struct job {
+	const struct command *c;
+	const struct fb_sysroot *r;
+};
+
+static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 {
+	const struct job *job = arg;
+	const struct command *c = job->c;
+	const struct fb_sysroot *r = job->r;
 	struct examined x = {0};
 	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
 		return (int)e->exit;
@@ -482,7 +416,7 @@ static int work(
 	if (rc == 0)
 		mark_ages(&x, doc);
 	free_examined(&x);
-	return rc == 0 ? judge(c, doc) : (int)e->exit;
+	return rc == 0 ? fb_check_verdict(&c->judge, doc) : (int)e->exit;
 }
 
 static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_err *e)
@@ -503,32 +437,9 @@ static int prepare(struct command *c, struct fb_err *e)
 		fb_hint(e, "leave it out to judge this machine alone");
 		return -EINVAL;
 	}
-	if (c->out.json && c->check.format != TABLE && c->check.format != JSON)
-		return fb_fail_usage(
-			e, "--json and --format %s exclude each other", formats[c->check.format]);
-	if (c->check.format == JSON)
-		c->out.json = true;
-	return check_required(c, e);
-}
-
-static int with_document(struct command *c, struct fb_opt_spec *spec, const struct fb_sysroot *r,
-	int argc, char **argv, struct fb_err *e)
-{
-	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, &c->out, e);
-	if (!doc)
-		return (int)e->exit;
-	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
-	fb_doc_set_table(doc, c->check.format == JUNIT      ? fb_check_junit
-			      : c->check.format == MARKDOWN ? fb_check_markdown
-							    : print_table);
-	int status = work(c, r, doc, e);
-	if (e->code != 0) {
-		fb_doc_error(doc, e);
-		fb_doc_set_table(doc, NULL);
-	}
-	status = fb_doc_finish(doc, status);
-	fb_doc_free(doc);
-	return status;
+	struct fb_check_def defs[MAX_DEFS];
+	collect(c->layer, defs);
+	return fb_check_prepare(&c->judge, &c->out, defs, e);
 }
 
 static int run_layer(enum layer layer, int argc, char **argv)
@@ -547,12 +458,14 @@ static int run_layer(enum layer layer, int argc, char **argv)
 		free(c.live);
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	}
-	if (c.check.list || c.check.explain)
+	struct job job = {&c, &r};
+	if (c.judge.list || c.judge.explain)
 		rc = tell_checks(&c, &e);
 	else if ((rc = prepare(&c, &e)) == 0 &&
 		 (rc = fb_sysroot_open(&r, c.check.sysroot, &e)) == 0)
 		status = c.check.learn ? learn(&c, &r, &e)
-				       : with_document(&c, &spec, &r, argc, argv, &e);
+				       : fb_check_document(&spec, &c.judge, &c.out, argc, argv,
+						 print_table, work, &job, &e);
 	if (e.code != 0)
 		fb_log_err(&e);
 	if (rc != 0)
