@@ -168,6 +168,8 @@ static double weakest(const struct topo *t, const int *chain, size_t end, bool g
 
 		if (i == 0 && gpu && bw <= 0)
 			bw = topo_link_bandwidth(p->link.now_gts, p->link.now_width);
+		if (bw <= 0)
+			bw = p->link.bandwidth;
 		if (i == 0 && bw <= 0)
 			return 0;
 		min = lesser(bw, min);

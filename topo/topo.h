@@ -56,6 +56,9 @@ struct topo_numa {
 struct topo_link {
 	double now_gts, max_gts;
 	unsigned now_width, max_width;
+	/** Bytes/s each way, of files that tell neither speed nor width (hwloc's XML; of a GPU whose
+	 * driver hwloc asked, it is the most it could). 0: unknown, or told by the fields above. */
+	double bandwidth;
 };
 
 struct topo_pci {
@@ -209,7 +212,7 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) F
  * The same model from a file. Of each: -ENOENT and the rest of open(2) (exit 2); -EINVAL: not such
  * a file, with line and cause (exit 2); -ENOTSUP: a kind refused by name (hwloc XML v3, an NCCL
  * GRAPH file), with what to do instead (exit 2); -EFBIG: more devices than any machine has, or a
- * file over 64 MiB (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
+ * file over 64 MiB (hwloc's XML: 16) (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
  * become nics[] named by their address.
  */
 int topo_load_hwloc_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;

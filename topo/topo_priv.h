@@ -32,6 +32,20 @@ int topo_read_pci(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 int topo_read_net(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 int topo_read_rdma(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 
+/** What decides where hwloc reads from; a user's own settings hold for the live machine only. */
+struct topo_env {
+	const char *name;
+	const char *value; /**< NULL: unset while we read */
+	char *old;
+};
+void topo_env_enter(struct topo_env *g, size_t n);
+void topo_env_leave(struct topo_env *g, size_t n);
+/** Packages, NUMA nodes, distances and memory attributes out of t->hwloc. @return 0, -ENOMEM,
+ * -EFBIG */
+int topo_read_hwloc(struct topo *t);
+/** latency_ns and bandwidth out of t->hwloc. @return 0 or -ENOMEM */
+int topo_read_memattrs(struct topo *t);
+
 /** NUMA node that holds exactly these CPUs (cpulist), or TOPO_UNKNOWN. Several (DRAM beside HBM):
  * the lowest, which is the default one. */
 int topo_numa_of_cpus(const struct topo *t, const char *cpulist);

@@ -44,6 +44,9 @@ struct unpack {
 	const char *file;
 	struct archive *a;
 	int root; /* the private folder */
+	/* The folder of the last entry: tar files hold a folder's files one after the other. */
+	int dir;
+	char dir_path[PATH_MAX];
 	uint64_t bytes;
 	unsigned entries;
 	struct fb_err *e;
@@ -148,6 +151,33 @@ static int open_parent(int root, const char *path, char name[NAME_MAX + 1])
 	if (fd >= 0)
 		close(fd);
 	return -err;
+}
+
+/** open_parent() of an entry, kept for the next one. @return a descriptor of u's, or -errno */
+static int entry_parent(struct unpack *u, const char *path, char name[NAME_MAX + 1])
+{
+	size_t n = strlen(path);
+
+	while (n > 0 && path[n - 1] == '/')
+		n--;
+	size_t parent = n;
+
+	while (parent > 0 && path[parent - 1] != '/')
+		parent--;
+	if (n - parent > NAME_MAX || parent >= sizeof(u->dir_path))
+		return -ENAMETOOLONG;
+	if (u->dir >= 0 && strlen(u->dir_path) == parent &&
+		memcmp(u->dir_path, path, parent) == 0) {
+		memcpy(name, path + parent, n - parent);
+		name[n - parent] = '\0';
+		return u->dir;
+	}
+	if (u->dir >= 0)
+		close(u->dir);
+	u->dir = open_parent(u->root, path, name);
+	memcpy(u->dir_path, path, parent);
+	u->dir_path[parent] = '\0';
+	return u->dir;
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -262,12 +292,12 @@ static int make_entry(struct unpack *u, struct archive_entry *entry)
 		return refuse(u, EINVAL, "its entry %s leads out of it", path);
 	if (!hard && type != AE_IFDIR && type != AE_IFREG && type != AE_IFLNK)
 		return 0; /* devices, sockets and pipes record nothing */
-	int dir = open_parent(u->root, path, name);
+	int dir = entry_parent(u, path, name);
 
 	if (dir < 0)
 		return refuse(u, EINVAL, "its entry %s leads through a link or a file", path);
 	if (!name[0] || strcmp(name, ".") == 0)
-		goto close_dir;
+		return 0;
 	if (hard) {
 		rc = make_hard_link(u, dir, name, hard);
 	} else if (type == AE_IFREG) {
@@ -282,8 +312,6 @@ static int make_entry(struct unpack *u, struct archive_entry *entry)
 		if (symlinkat(link, dir, name) != 0 && errno != EEXIST)
 			rc = refuse(u, EINVAL, "its link %s cannot be made", path);
 	}
-close_dir:
-	close(dir);
 	return rc;
 }
 
@@ -423,7 +451,7 @@ bool fb_sysroot_tar_supported(void)
 int fb_sysroot_tar_unpack(const char *file, char **temp, char **top, struct fb_err *e)
 {
 	const char *base = getenv("TMPDIR");
-	struct unpack u = {.file = file, .root = -1, .e = e};
+	struct unpack u = {.file = file, .root = -1, .dir = -1, .e = e};
 	char path[PATH_MAX], inner[PATH_MAX];
 	int rc;
 
@@ -447,6 +475,8 @@ int fb_sysroot_tar_unpack(const char *file, char **temp, char **top, struct fb_e
 		goto remove_temp;
 	}
 	rc = unpack_all(&u);
+	if (u.dir >= 0)
+		close(u.dir);
 	close(u.root);
 	if (rc)
 		goto remove_temp;
