@@ -151,12 +151,15 @@ enum topo_part {
 	TOPO_PART_PCI,
 	TOPO_PART_NIC,
 	TOPO_PART_RDMA,
-	TOPO_PART_GPU
+	TOPO_PART_GPU,
+	TOPO_PART_FAST
 };
 struct topo_extra {
 	enum topo_part part;
-	int index;   /**< in the part's array */
-	char *name;  /**< attribute's name; NULL: `value` is a whole foreign element */
+	int index; /**< in the part's array; TOPO_UNKNOWN of NUMA: what has no known node */
+	/** Attribute's name; "nic/x": x of its child element that has no part of its own, "nic/": a
+	 * whole foreign element in that child; NULL: `value` is a whole foreign element. */
+	char *name;
 	char *value; /**< its text, or the element as XML */
 };
 
@@ -297,6 +300,16 @@ void topo_matrix(const struct topo *t, struct fb_strbuf *out);
  */
 int topo_hwloc_xml(
 	struct topo *t, bool anonymous, struct fb_strbuf *out, struct fb_err *e) FB_MUST_CHECK;
+
+/**
+ * NCCL's topology XML, for NCCL_TOPO_FILE: every device of the matrix with the switches above it, as
+ * NCCL itself would write them (nccl_xml_out.c says from which facts); from an NCCL file, all that
+ * the file held. Link speeds are the best of both ends, not what is trained now. anonymous: without
+ * GUIDs, host hashes and foreign elements.
+ * @return 0; -ENODATA: the source tells no PCI tree (exit 3); -ENOMEM
+ */
+int topo_nccl_xml(const struct topo *t, bool anonymous, struct fb_strbuf *out,
+	struct fb_err *e) FB_MUST_CHECK;
 
 /**
  * Is there RDMA hardware in this machine? A PCI function of class 0x0207 (InfiniBand), or an
