@@ -1,6 +1,8 @@
 SRC += topo/model.c topo/load.c topo/cpus.c topo/pci.c topo/netdev.c topo/rdma.c topo/path.c topo/names.c \
 	topo/affinity.c topo/text.c topo/json.c topo/svg.c topo/cmd.c
 TESTS += topo/topo_test.c topo/robust_test.c
+SRC += topo/plan.c topo/plan_nics.c topo/plan_match.c topo/plan_cpus.c topo/plan_out.c topo/nccl_path.c topo/matrix.c \
+	topo/fingerprint.c topo/fingerprint_json.c topo/fingerprint_diff.c topo/compare.c
 SRC += topo/nccl_xml.c topo/nccl_xml_tags.c topo/nccl_xml_end.c topo/nccl_xml_out.c
 SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_fast.c
 TESTS += topo/nccl_xml_test.c
