@@ -6,3 +6,4 @@ SRC += topo/plan.c topo/plan_nics.c topo/plan_match.c topo/plan_cpus.c topo/plan
 SRC += topo/nccl_xml.c topo/nccl_xml_tags.c topo/nccl_xml_end.c topo/nccl_xml_out.c
 SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_fast.c
 TESTS += topo/nccl_xml_test.c
+SRC += topo/smi.c
