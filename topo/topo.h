@@ -215,7 +215,7 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) F
  * The same model from a file. Of each: -ENOENT and the rest of open(2) (exit 2); -EINVAL: not such
  * a file, with line and cause (exit 2); -ENOTSUP: a kind refused by name (hwloc XML v3, an NCCL
  * GRAPH file), with what to do instead (exit 2); -EFBIG: more devices than any machine has, or a
- * file over 64 MiB (hwloc's XML: 16) (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
+ * file over 64 MiB (hwloc's XML, nvidia-smi's text: 16) (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
  * become nics[] named by their address.
  */
 int topo_load_hwloc_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
@@ -280,7 +280,8 @@ const char *topo_class_name(uint32_t class_code);
 /* ---- output --------------------------------------------------------------------------------- */
 
 /**
- * The topology object, schema TOPO_SCHEMA: packages, numa_nodes[], distances, gpus[] {name, bdf,
+ * The topology object, schema TOPO_SCHEMA: packages, numa_nodes[] {..., access[] {from,
+ * latency_ns, bandwidth}}, source, gpus[] {name, bdf,
  * numa, cpus, nics[] {name, path}} nearest first, nics[] {name, bdf, numa, kind, rate_bps, link,
  * rail}, rdma_devices[], netdevs[], pci[], paths[] {a, b, type, bandwidth}, plan[], ambiguous[],
  * warnings[]. Unknown values are null. The host's name is in "host" unless anonymous or recorded.
