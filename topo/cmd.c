@@ -73,7 +73,7 @@ static const struct fb_opt topo_opts[] = {
 		.arg = "NODE",
 		.positional = true,
 		.help = "name what is missing, moved or different among nodes of one kind: "
-			"documents of --json, recorded trees, or folders of them"},
+			"documents of --json, recorded trees, XML files, or folders of them"},
 	{.name = "nodes",
 		.type = FB_OPT_INT,
 		.offset = O(nodes),

@@ -92,7 +92,7 @@ static int add_document(
 	return rc ? rc : add_node(f, path, s, e);
 }
 
-static int add_file(struct fleet *f, const char *path, struct fb_err *e)
+static int add_json(struct fleet *f, const char *path, struct fb_err *e)
 {
 	char *text;
 	size_t len;
@@ -100,20 +100,58 @@ static int add_file(struct fleet *f, const char *path, struct fb_err *e)
 
 	if (rc)
 		return rc;
-	const char *p = text;
-
-	while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
-		p++;
-	if (*p == '{') {
-		rc = add_document(f, path, text, len, e);
-	} else {
-		fb_fail(e, FB_EXIT_USAGE, EINVAL, "%s is neither a JSON document nor a folder",
-			path);
-		fb_hint(e, "make one on the node: fabricbench topo --json -o node.json");
-		rc = -EINVAL;
-	}
+	rc = add_document(f, path, text, len, e);
 	free(text);
 	return rc;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n > k && strcmp(s + n - k, end) == 0;
+}
+
+/** The kinds of tar that --sysroot takes, by name. */
+static bool is_tar(const char *path)
+{
+	static const char *const ends[] = {
+		".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (ends_in(path, ends[i]))
+			return true;
+	return false;
+}
+
+/** A file by what it begins with: JSON, one of the two XMLs, else nvidia-smi's text. */
+static int add_file(struct fleet *f, const char *path, struct fb_err *e)
+{
+	char head[16384];
+	struct topo *t = NULL;
+
+	if (is_tar(path))
+		return add_tree(f, path, e);
+	FILE *in = fopen(path, "re");
+
+	if (!in)
+		return fb_fail(
+			e, FB_EXIT_USAGE, errno, "cannot open %s: %s", path, strerror(errno));
+	size_t n = fread(head, 1, sizeof(head) - 1, in);
+
+	fclose(in);
+	head[n] = '\0';
+	const char *p = head + strspn(head, " \t\r\n");
+	int rc;
+
+	if (*p == '{')
+		return add_json(f, path, e);
+	if (*p == '<')
+		rc = strstr(head, "<topology") ? topo_load_hwloc_xml(path, &t, e)
+					       : topo_load_nccl_xml(path, &t, e);
+	else
+		rc = topo_load_smi(path, &t, e);
+	return rc ? rc : add_model(f, path, t, e);
 }
 
 static bool is_folder(const char *path)
@@ -130,13 +168,6 @@ static bool is_tree(const char *path)
 	return snprintf(sub, sizeof(sub), "%s/sys", path) < (int)sizeof(sub) && is_folder(sub);
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n > k && strcmp(s + n - k, end) == 0;
-}
-
 /** One entry of a folder: a document, a recorded tree, or a run's folder with topology.json.
  * Anything else lies there for another purpose. */
 static int add_entry(struct fleet *f, const char *folder, const char *name, struct fb_err *e)
@@ -148,7 +179,9 @@ static int add_entry(struct fleet *f, const char *folder, const char *name, stru
 		return fb_fail(
 			e, FB_EXIT_USAGE, ENAMETOOLONG, "%s/%s: path too long", folder, name);
 	if (!is_folder(path))
-		return ends_in(name, ".json") ? add_file(f, path, e) : 0;
+		return ends_in(name, ".json") || ends_in(name, ".xml") || is_tar(name)
+			       ? add_file(f, path, e)
+			       : 0;
 	if (is_tree(path))
 		return add_tree(f, path, e);
 	snprintf(inner, sizeof(inner), "%s/topology.json", path);
@@ -177,7 +210,7 @@ static int add_folder(struct fleet *f, const char *path, struct fb_err *e)
 	free(names);
 	if (!rc && f->n == before)
 		rc = fb_fail(e, FB_EXIT_USAGE, ENOENT,
-			"%s holds no topology document (*.json) and no recorded tree", path);
+			"%s holds no topology document (*.json, *.xml) and no recorded tree", path);
 	return rc;
 }
 

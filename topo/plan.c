@@ -174,7 +174,7 @@ static size_t nearest(const struct topo_plan *p, struct topo_plan_gpu *g, const 
 static void judge_gpu(
 	const struct topo *t, const struct topo_plan *p, struct topo_plan_gpu *g, size_t need)
 {
-	const struct topo_dev *tied[TOPO_PLAN_MAX_NICS], *gpu = &p->devs[g->dev];
+	const struct topo_dev *tied[TOPO_PLAN_MAX_NICS] = {0}, *gpu = &p->devs[g->dev];
 	size_t candidates = 0;
 
 	for (size_t i = 0; i < p->n_nics; i++)

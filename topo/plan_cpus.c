@@ -29,7 +29,8 @@ struct core {
 struct group {
 	hwloc_bitmap_t cpus;
 	size_t gpus[TOPO_PLAN_MAX_GPUS], n_gpus;
-	int numa; /* of all of them, or TOPO_UNKNOWN */
+	int numa;   /* or TOPO_UNKNOWN */
+	bool mixed; /* the GPUs are of several nodes, which cannot have the same CPUs */
 };
 
 struct work {
@@ -216,6 +217,25 @@ static int compare_groups(const void *a, const void *b)
 	return (x->gpus[0] > y->gpus[0]) - (x->gpus[0] < y->gpus[0]);
 }
 
+/** Some providers' files give every node one mask. */
+static void drop_mixed(struct work *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n_groups; i++) {
+		if (!w->groups[i].mixed) {
+			w->groups[kept++] = w->groups[i];
+			continue;
+		}
+		topo_plan_note(w->p,
+			"no cores for %zu GPUs: the source gives their different NUMA nodes the same "
+			"CPUs",
+			w->groups[i].n_gpus);
+		hwloc_bitmap_free(w->groups[i].cpus);
+	}
+	w->n_groups = kept;
+}
+
 static int make_groups(struct work *w)
 {
 	struct fb_strbuf unknown = {0};
@@ -239,8 +259,7 @@ static int make_groups(struct work *w)
 				(struct group){.cpus = near, .numa = w->p->gpus[g].numa};
 		} else {
 			hwloc_bitmap_free(near);
-			if (w->groups[i].numa != w->p->gpus[g].numa)
-				w->groups[i].numa = TOPO_UNKNOWN;
+			w->groups[i].mixed |= w->groups[i].numa != w->p->gpus[g].numa;
 		}
 		w->groups[i].gpus[w->groups[i].n_gpus++] = g;
 	}
@@ -248,6 +267,7 @@ static int make_groups(struct work *w)
 		topo_plan_note(w->p, "no cores for %s: the tree does not tell which CPUs are near",
 			unknown.s);
 	fb_strbuf_free(&unknown);
+	drop_mixed(w);
 	qsort(w->groups, w->n_groups, sizeof(*w->groups), compare_groups);
 	return 0;
 no_memory:
@@ -350,7 +370,7 @@ static int share(struct work *w, const struct group *gr)
 		per = (n - first) / gr->n_gpus;
 		if (first)
 			rc = keep_free(w, gr, list, first);
-		else
+		else if (nics_beside(w, gr))
 			topo_plan_note(w->p,
 				"no core of NUMA node %d stays free for interrupts: %zu GPUs need "
 				"all %zu",

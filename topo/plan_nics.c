@@ -177,10 +177,12 @@ static void judge_rates(struct topo_plan *p, const struct facts *f)
 	uint64_t rate = compute_rate(p, f);
 	uint32_t id = 0;
 	size_t full = 0;
+	char layer = 0;
 
 	for (size_t i = 0; rate && i < p->n_nics; i++)
 		if (p->nics[i].role && f[i].rate == rate) {
 			id = f[i].id;
+			layer = f[i].layer;
 			full++;
 		}
 	for (size_t i = 0; rate && i < p->n_nics; i++) {
@@ -188,7 +190,7 @@ static void judge_rates(struct topo_plan *p, const struct facts *f)
 
 		if (!n->role || f[i].rate == rate)
 			continue;
-		bool sibling = id && f[i].id == id && full < p->n_gpus;
+		bool sibling = id && f[i].id == id && f[i].layer == layer && full < p->n_gpus;
 
 		if (!f[i].rate && !sibling)
 			exclude(n, "its rate is not known, the compute NICs have %g Gb/s",

@@ -53,6 +53,19 @@ static void add_ports(
 		}
 }
 
+/** Files that name NICs by their PCI function alone do not know the device's name. */
+static bool names_functions(const struct topo *t, const struct topo_plan *p)
+{
+	for (size_t i = 0; i < p->n_nics; i++) {
+		const struct topo_dev *d = &p->devs[p->nics[i].dev];
+
+		if (p->nics[i].role == TOPO_NIC_COMPUTE && d->pci >= 0 &&
+			strcmp(d->name, t->pci[d->pci].bdf) == 0)
+			return true;
+	}
+	return false;
+}
+
 void topo_plan_hca(const struct topo *t, const struct topo_plan *p, struct fb_strbuf *out)
 {
 	char buf[TOPO_NAME];
@@ -61,6 +74,8 @@ void topo_plan_hca(const struct topo *t, const struct topo_plan *p, struct fb_st
 	for (size_t g = 0; g < p->n_gpus; g++)
 		if (p->gpus[g].ambiguous)
 			return;
+	if (names_functions(t, p))
+		return;
 	for (size_t i = 0; i < p->n_nics; i++) {
 		const struct topo_dev *d = &p->devs[p->nics[i].dev];
 
@@ -177,6 +192,9 @@ static void paste_rows(const struct topo *t, const struct topo_plan *p, struct f
 	if (hca.len)
 		fb_strbuf_printf(out, "  export %s=\"%s\"\n",
 			p->sockets ? "NCCL_SOCKET_IFNAME" : "NCCL_IB_HCA", hca.s);
+	else if (names_functions(t, p))
+		fb_strbuf_add(out, "  NCCL_IB_HCA: this source names the NICs' PCI functions only; "
+				   "their devices: ls /sys/bus/pci/devices/ADDRESS/infiniband\n");
 	fb_strbuf_free(&hca);
 	for (size_t g = 0; g < p->n_gpus; g++) {
 		const struct topo_plan_gpu *gpu = &p->gpus[g];
