@@ -32,9 +32,10 @@ int nccl_fail(struct nccl_reader *r, int code, const char *fmt, ...)
 	va_end(ap);
 	enum fb_exit status = code == ENOMEM ? FB_EXIT_UNMEASURED : FB_EXIT_USAGE;
 
-	if (r->xml && r->xml->input)
-		r->rc = fb_fail(
-			r->e, status, code, "%s:%d: %s", r->file, r->xml->input->line, text);
+	int line = r->line ? r->line : r->xml && r->xml->input ? r->xml->input->line : 0;
+
+	if (line)
+		r->rc = fb_fail(r->e, status, code, "%s:%d: %s", r->file, line, text);
 	else
 		r->rc = fb_fail(r->e, status, code, "%s: %s", r->file, text);
 	if (r->xml)
@@ -48,6 +49,9 @@ static void copy_open(struct nccl_reader *r, const char *name, const char *const
 {
 	struct fb_strbuf *b = &r->foreign;
 
+	r->inside++;
+	if (r->skip)
+		return;
 	if (r->tag_open)
 		fb_strbuf_add(b, ">");
 	fb_strbuf_printf(b, "<%s", name);
@@ -57,7 +61,6 @@ static void copy_open(struct nccl_reader *r, const char *name, const char *const
 		fb_strbuf_add(b, "\"");
 	}
 	r->tag_open = true;
-	r->inside++;
 	if (b->len > NCCL_MAX_KEPT)
 		nccl_fail(r, EFBIG, "a foreign element of more than %u bytes", NCCL_MAX_KEPT);
 }
@@ -66,6 +69,10 @@ static void copy_close(struct nccl_reader *r, const char *prefix, const char *na
 {
 	const struct nccl_frame *f = &r->stack[r->depth];
 
+	if (r->skip) {
+		r->skip = --r->inside > 0;
+		return;
+	}
 	if (r->tag_open)
 		fb_strbuf_add(&r->foreign, "/>");
 	else
@@ -131,6 +138,8 @@ static void free_attrs(struct attrs *a)
 
 static void start_tag(struct nccl_reader *r, const char *name, const char *const *attrs)
 {
+	int how = 0;
+
 	if (++r->tags > NCCL_MAX_TAGS)
 		nccl_fail(
 			r, EFBIG, "more than %d tags: no machine has as many parts", NCCL_MAX_TAGS);
@@ -138,7 +147,12 @@ static void start_tag(struct nccl_reader *r, const char *name, const char *const
 		nccl_fail(r, EINVAL, "tags nested deeper than %d", NCCL_MAX_DEPTH);
 	else if (!r->depth && strcmp(name, "system") != 0)
 		refuse_root(r, name);
-	else if (r->inside || nccl_tag_open(r, name, attrs) == 1)
+	else if (!r->inside)
+		how = nccl_tag_open(r, name, attrs);
+	if (r->rc)
+		return;
+	r->skip |= how == 2;
+	if (r->inside || how > 0)
 		copy_open(r, name, attrs);
 }
 
@@ -193,7 +207,7 @@ static void on_text(void *ctx, const xmlChar *text, int len)
 {
 	struct nccl_reader *r = ctx;
 
-	if (r->rc || !r->inside || len <= 0)
+	if (r->rc || !r->inside || r->skip || len <= 0)
 		return;
 	char *copy = strndup((const char *)text, (size_t)len);
 
@@ -212,25 +226,37 @@ static void on_text(void *ctx, const xmlChar *text, int len)
 static void on_doctype(
 	void *ctx, const xmlChar *name, const xmlChar *external, const xmlChar *system)
 {
-	nccl_fail(ctx, EINVAL,
-		"a document type (<!DOCTYPE>): NCCL writes none, and it may hold "
-		"entities that grow without bound");
-	fb_hint(((struct nccl_reader *)ctx)->e, "remove it, if the file is yours");
+	struct nccl_reader *r = ctx;
+
+	/* hwloc's files begin so; said here, because no tag of theirs will be read. */
+	if (strcmp((const char *)name, "topology") == 0) {
+		refuse_root(r, "topology");
+		return;
+	}
+	nccl_fail(r, EINVAL,
+		"a document type (<!DOCTYPE>): NCCL writes none, and it may hold entities that grow "
+		"without bound");
+	fb_hint(r->e, "remove it, if the file is yours");
 }
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
-static void explain(struct nccl_reader *r)
-{
-	const xmlError *err = xmlCtxtGetLastError(r->xml);
-	char why[160] = "it is not well-formed XML";
+#if LIBXML_VERSION >= 21200
+typedef const xmlError *parse_error;
+#else
+typedef xmlErrorPtr parse_error;
+#endif
 
-	if (err && err->message) {
-		topo_copy(why, sizeof(why), err->message);
-		why[strcspn(why, "\n?")] = '\0';
-	}
-	nccl_fail(r, EINVAL, "not XML to its end: %s", why);
-	fb_hint(r->e, "the file may be cut short: copy it again");
+/** The first error says what is wrong; those after it come of it. */
+static void on_error(void *ctx, parse_error err)
+{
+	struct nccl_reader *r = ctx;
+
+	if (r->rc || r->why[0] || err->level < XML_ERR_FATAL)
+		return;
+	r->line = err->line;
+	topo_copy(r->why, sizeof(r->why), err->message ? err->message : "it is not well-formed");
+	r->why[strcspn(r->why, "?")] = '\0';
 }
 
 static int parse_text(struct nccl_reader *r, const char *text, size_t len)
@@ -243,6 +269,7 @@ static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 		.ignorableWhitespace = on_text,
 		.cdataBlock = on_text,
 		.internalSubset = on_doctype,
+		.serror = on_error,
 	};
 
 	xmlInitParser();
@@ -255,8 +282,10 @@ static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 	r->xml->userData = r;
 	xmlCtxtUseOptions(r->xml, XML_PARSE_NONET);
 	xmlParseDocument(r->xml);
-	if (!r->rc && !r->xml->wellFormed)
-		explain(r);
+	if (!r->rc && !r->xml->wellFormed) {
+		nccl_fail(r, EINVAL, "not XML to its end: %s", r->why);
+		fb_hint(r->e, "the file may be cut short: copy it again");
+	}
 	r->xml->sax = was;
 	if (r->xml->myDoc)
 		xmlFreeDoc(r->xml->myDoc);

@@ -53,10 +53,12 @@ struct nccl_reader {
 	struct fb_err *e;
 	struct _xmlParserCtxt *xml; /* NULL when no line is to be told any more */
 	int rc;                     /* first failure; the rest of the file is then skipped */
+	int line;                   /* where the parser says; 0: where it stands */
+	char why[128];              /* the parser's first complaint */
 	struct nccl_frame stack[NCCL_MAX_DEPTH + 1];
 	unsigned depth;
 	unsigned tags;
-	bool seen_cpu, seen_nowhere; /* any <cpu>; one with numaid="-1" */
+	bool seen_cpu, seen_nowhere, seen_other; /* any <cpu>; numaid="-1"; of another host */
 	struct nccl_mark *marks;
 	size_t n_marks;
 	int *dev; /* beside gpus[]: the file's number, or TOPO_UNKNOWN */
@@ -66,7 +68,7 @@ struct nccl_reader {
 	/* A foreign element being copied: its text so far, and how deep inside it we are. */
 	struct fb_strbuf foreign;
 	unsigned inside;
-	bool tag_open;
+	bool tag_open, skip; /* skip: left out instead of copied */
 };
 
 /** The reader's core, on text in memory. Errors and ownership as topo_load_nccl_xml(). */
@@ -79,7 +81,8 @@ int nccl_fail(struct nccl_reader *r, int code, const char *fmt, ...) FB_PRINTF(3
 /**
  * A known tag opens under the one on top of the stack: fill the model and push its frame.
  * @param attrs name, value, ..., NULL; may be NULL
- * @return 0; 1: foreign here, the caller copies it whole; -errno (recorded)
+ * @return 0; 1: foreign here, the caller copies it whole; 2: the caller leaves it out whole; -errno
+ * (recorded)
  */
 int nccl_tag_open(struct nccl_reader *r, const char *name, const char *const *attrs);
 /** Keep an attribute (name) or a foreign element (name NULL, or "nic/") for the export. */

@@ -17,6 +17,8 @@
 
 #include "topo/nccl_xml.h"
 
+#define MAX_MBPS 10000000 /* 10 Tb/s */
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 static const char *attr(const char *const *attrs, const char *name)
@@ -157,6 +159,7 @@ static char *mask_list(struct nccl_reader *r, const char *mask)
 		return NULL;
 	}
 	for (const char *s = mask; *s;) {
+		s += s[0] == '0' && s[1] == 'x' ? 2 : 0;
 		size_t n = strspn(s, "0123456789abcdefABCDEF");
 
 		if (!n || n > 8 || (s[n] && (s[n] != ',' || !s[n + 1]))) {
@@ -179,21 +182,23 @@ static char *mask_list(struct nccl_reader *r, const char *mask)
 	return list;
 }
 
-static int one_host(struct nccl_reader *r, const char *hash)
+/** One machine is one host: of a file that joins several (NVLink over racks), the first is read. */
+static bool other_host(struct nccl_reader *r, const char *hash)
 {
-	if (!hash || !*hash)
-		return 0;
-	if (r->host_hash[0] && strncmp(r->host_hash, hash, sizeof(r->host_hash) - 1) != 0) {
-		nccl_fail(r, ENOTSUP,
-			"the file joins several hosts (host_hash %.31s and %.31s); this program reads "
-			"one node",
-			r->host_hash, hash);
-		fb_hint(r->e, "write one file per host: NCCL_MNNVL_ENABLE=0 with "
-			      "NCCL_TOPO_DUMP_FILE=FILE");
-		return r->rc;
-	}
-	topo_copy(r->host_hash, sizeof(r->host_hash), hash);
-	return 0;
+	char own[sizeof(r->host_hash)];
+
+	topo_copy(own, sizeof(own), hash ? hash : "");
+	if (!r->host_hash[0])
+		topo_copy(r->host_hash, sizeof(r->host_hash), own);
+	if (!own[0] || strcmp(r->host_hash, own) == 0)
+		return false;
+	if (!r->seen_other)
+		topo_warn(r->t,
+			"%s joins several hosts: this is the first, of host_hash \"%s\"; the others "
+			"are left out",
+			r->file, r->host_hash);
+	r->seen_other = true;
+	return true;
 }
 
 static int open_cpu(struct nccl_reader *r, const char *const *attrs, struct nccl_frame *f)
@@ -204,11 +209,13 @@ static int open_cpu(struct nccl_reader *r, const char *const *attrs, struct nccl
 	const char *mask = attr(attrs, "affinity");
 	long id = -2;
 
-	if (number(r, attrs, "numaid", -1, TOPO_MAX_CPU, &id) ||
-		one_host(r, attr(attrs, "host_hash")))
+	if (number(r, attrs, "numaid", -1, TOPO_MAX_CPU, &id))
 		return r->rc;
 	if (id == -2)
 		return nccl_fail(r, EINVAL, "<cpu> without numaid");
+	if (other_host(r, attr(attrs, "host_hash")))
+		return 2;
+	r->seen_cpu = true;
 	f->part = TOPO_PART_NUMA;
 	f->numa = f->at = TOPO_UNKNOWN;
 	for (size_t i = 0; i < t->n_numa; i++)
@@ -217,7 +224,6 @@ static int open_cpu(struct nccl_reader *r, const char *const *attrs, struct nccl
 			f->numa = f->at = (int)i;
 			return 0;
 		}
-	r->seen_cpu = true;
 	if (id < 0 && r->seen_nowhere)
 		return 0;
 	r->seen_nowhere |= id < 0;
@@ -496,7 +502,7 @@ static int add_nic(struct nccl_reader *r, const char *name, long mbps, struct nc
 static int open_net(struct nccl_reader *r, const char *const *attrs, struct nccl_frame *f)
 {
 	static const char *const known[] = {"name", "speed", NULL};
-	static const char *const known_rdma[] = {"name", "speed", "port", NULL};
+	static const char *const known_rdma[] = {"name", "port", "speed", NULL};
 	struct topo *t = r->t;
 	const struct topo_pci *p = f->pci >= 0 ? &t->pci[f->pci] : NULL;
 	const char *name = attr(attrs, "name");
@@ -514,8 +520,17 @@ static int open_net(struct nccl_reader *r, const char *const *attrs, struct nccl
 	if (t->n_rdma + t->n_nics >= NCCL_MAX_NETS)
 		return nccl_fail(r, EFBIG, "more than %d network devices", NCCL_MAX_NETS);
 	bool rdma = is_rdma(p, port, attr(attrs, "guid"));
+	/* Old plug-ins mistake the unit: 200 Gb/s stand as 200000000. Kept, not believed. */
+	bool absurd = mbps > MAX_MBPS;
 
+	if (absurd) {
+		topo_warn(t, "%s: %.40s of %ld Mb/s: no port is as fast; its rate is unknown",
+			r->file, name, mbps);
+		mbps = 0;
+	}
 	if (rdma ? add_rdma(r, name, port, mbps, f) : add_nic(r, name, mbps, f))
+		return r->rc;
+	if (absurd && nccl_keep(r, f->part, f->at, "speed", attr(attrs, "speed")))
 		return r->rc;
 	return keep_others(r, f, attrs, rdma ? known_rdma : known, "");
 }

@@ -47,6 +47,8 @@ static char *export_from(const struct topo *t, bool anonymous)
 	return fb_strbuf_take(&b);
 }
 
+static void there_and_back(const char *file, const struct topo *t);
+
 static bool warned(const struct topo *t, const char *of)
 {
 	for (size_t i = 0; i < t->n_warnings; i++)
@@ -497,6 +499,69 @@ static void test_bandwidth(void **state)
 	topo_free(t);
 }
 
+/** NVLink joins racks: NCCL's file then holds every host, with the same addresses again. */
+static void test_several_hosts(void **state)
+{
+	static const char text[] =
+		"<system version=\"1\">"
+		"<cpu host_hash=\"0x1\" numaid=\"0\" affinity=\"ffff,ffffffff\" arch=\"arm64\">"
+		"<pci busid=\"0008:01:00.0\" class=\"0x060400\">"
+		"<pci busid=\"0008:03:00.0\" class=\"0x080100\" vendor=\"0x15b3\">"
+		"<nic><net name=\"rail1\" dev=\"1\" speed=\"800000\" port=\"1\" "
+		"guid=\"0x7e9cf00003499ee8\"/></nic></pci>"
+		"<pci busid=\"0008:04:00.0\" class=\"0x060400\">"
+		"<pci busid=\"0008:06:00.0\" class=\"0x030200\"><gpu dev=\"0\">"
+		"<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/></gpu></pci>"
+		"</pci></pci></cpu>"
+		"<cpu host_hash=\"0x2\" numaid=\"0\" affinity=\"ffffffff\">"
+		"<pci busid=\"0008:06:00.0\" class=\"0x030200\"><gpu dev=\"0\"><x/></gpu></pci></cpu>"
+		"<cpu host_hash=\"0x1\" numaid=\"1\"/>"
+		"</system>";
+	struct topo *t = parse(text);
+
+	assert_int_equal(t->n_gpus, 1);
+	assert_int_equal(t->n_numa, 2);
+	assert_int_equal(t->n_pci, 4);
+	assert_string_equal(t->numa[0].cpus, "0-47");
+	assert_true(warned(t, "joins several hosts"));
+	/* ConnectX-8 shows its data-direct function, of no network class. */
+	assert_int_equal(t->n_rdma, 1);
+	path_is(t, "GPU0", "rail1", TOPO_PATH_PXB);
+	assert_string_equal(t->fast[0].peer_bdf, "fffffff:ff:ff.0");
+	there_and_back("hosts", t);
+	topo_free(t);
+}
+
+static void test_ports_and_speeds(void **state)
+{
+	static const char text[] =
+		"<system version=\"2\"><cpu numaid=\"0\" affinity=\"0xff\">"
+		"<pci busid=\"0C:00.0\" class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1021\">"
+		"<nic><net name=\"mlx5_18\" dev=\"0\" speed=\"200000\" port=\"1\" "
+		"guid=\"0x9a70500003ae6d94\"/>"
+		"<net name=\"mlx5_9\" dev=\"1\" speed=\"200000\" port=\"2\" "
+		"guid=\"0x9a70500003ae6d94\"/></nic></pci>"
+		"<pci busid=\"0000:01:00.0\" class=\"0x020000\" vendor=\"0x17db\" device=\"0x0501\">"
+		"<nic><net name=\"cxi0\" dev=\"2\" speed=\"200000000\" port=\"1\" guid=\"0x0\"/></nic>"
+		"</pci></cpu></system>";
+	struct topo *t = parse(text);
+
+	/* Two ports of one function: one function, two devices, in natural order. */
+	assert_int_equal(t->n_rdma, 2);
+	assert_int_equal(nic_functions(t), 2);
+	assert_string_equal(t->rdma[0].name, "mlx5_9");
+	assert_int_equal(t->rdma[0].ports[0].num, 2);
+	assert_string_equal(t->pci[t->rdma[1].pci].bdf, "0000:0c:00.0");
+	path_is(t, "mlx5_9", "mlx5_18", TOPO_PATH_PIX);
+	/* 200 Tb/s is a plug-in's error of unit. */
+	assert_int_equal(t->nics[0].rate_bps, 0);
+	assert_string_equal(kept(t, TOPO_PART_NIC, 0, "speed"), "200000000");
+	assert_true(warned(t, "cxi0 of 200000000 Mb/s"));
+	assert_string_equal(t->numa[0].cpus, "0-7");
+	there_and_back("ports", t);
+	topo_free(t);
+}
+
 /* ---- there and back ------------------------------------------------------------------------ */
 
 static void same_text(const char *file, size_t i, const char *a, const char *b)
@@ -778,6 +843,8 @@ int main(void)
 		cmocka_unit_test(test_every_tag),
 		cmocka_unit_test(test_paths_of_nccl),
 		cmocka_unit_test(test_bandwidth),
+		cmocka_unit_test(test_several_hosts),
+		cmocka_unit_test(test_ports_and_speeds),
 		cmocka_unit_test(test_there_and_back),
 		cmocka_unit_test(test_anonymous),
 		cmocka_unit_test(test_export_of_a_machine),
