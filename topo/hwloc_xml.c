@@ -24,53 +24,6 @@ int topo_hwloc_index(const void *userdata)
 	return (int)(intptr_t)userdata - 1;
 }
 
-/* ---- hwloc ----------------------------------------------------------------------------------- */
-
-static int import_xml(
-	struct topo *t, const char *xml, size_t len, const char *what, struct fb_err *e)
-{
-	struct topo_env guards[] = {
-		{"HWLOC_HIDE_ERRORS", "2", NULL},
-		{"HWLOC_COMPONENTS", NULL, NULL},
-		{"HWLOC_THISSYSTEM", NULL, NULL},
-		{"HWLOC_XML_VERBOSE", NULL, NULL},
-		{"HWLOC_SYNTHETIC_VERBOSE", NULL, NULL},
-		{"HWLOC_LIBXML", NULL, NULL},
-		{"HWLOC_LIBXML_IMPORT", NULL, NULL},
-		{"HWLOC_PCI_LOCALITY", NULL, NULL},
-	};
-	size_t n_guards = sizeof(guards) / sizeof(*guards);
-	hwloc_topology_t hw = NULL;
-	int rc = 0;
-
-	topo_env_enter(guards, n_guards);
-	if (hwloc_topology_init(&hw) != 0) {
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, errno ? errno : ENOMEM,
-			"hwloc_topology_init: %s", strerror(errno));
-		goto leave_env;
-	}
-	hwloc_topology_set_io_types_filter(hw, HWLOC_TYPE_FILTER_KEEP_ALL);
-	hwloc_topology_set_flags(hw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-	/* The ending NUL counts, as in what hwloc exports itself. */
-	errno = 0;
-	if (hwloc_topology_set_xmlbuffer(hw, xml, (int)len + 1) != 0 ||
-		hwloc_topology_load(hw) != 0) {
-		rc = fb_fail(e, FB_EXIT_USAGE, EINVAL,
-			"%s: hwloc cannot read it as one of its XML files (%s)", what,
-			errno ? strerror(errno) : "no reason told");
-		fb_hint(e,
-			"export it again: lstopo --of xml FILE.xml; lstopo -i %s tells whether "
-			"hwloc's own tools read it",
-			what);
-		hwloc_topology_destroy(hw);
-		goto leave_env;
-	}
-	t->hwloc = hw;
-leave_env:
-	topo_env_leave(guards, n_guards);
-	return rc;
-}
-
 /* ---- the PCI tree ---------------------------------------------------------------------------- */
 
 static const struct hwloc_pcidev_attr_s *pci_of(hwloc_obj_t obj)
@@ -473,7 +426,7 @@ int topo_parse_hwloc_xml(
 	if (!t)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the topology");
 	t->source = TOPO_FROM_HWLOC_XML;
-	rc = import_xml(t, xml, len, what, e);
+	rc = topo_import_hwloc_xml(xml, len, what, &t->hwloc, e);
 	if (!rc)
 		rc = topo_read_hwloc(t);
 	if (!rc)

@@ -17,6 +17,14 @@
 int topo_check_hwloc_xml(
 	const char *xml, size_t len, const char *what, struct fb_err *e) FB_MUST_CHECK;
 
+/**
+ * Let hwloc read a checked text: first in a child process with bounded time and memory, for hwloc
+ * trusts its files and may crash on one that is wrong in a way the check does not know.
+ * @return 0; -EINVAL: hwloc refuses it or dies of it (exit 2); -ENOMEM, fork's errno (exit 3)
+ */
+int topo_import_hwloc_xml(const char *xml, size_t len, const char *what, struct hwloc_topology **hw,
+	struct fb_err *e) FB_MUST_CHECK;
+
 /** topo_load_hwloc_xml() of a text that is in memory already. */
 int topo_parse_hwloc_xml(const char *xml, size_t len, const char *what, struct topo **out,
 	struct fb_err *e) FB_MUST_CHECK;

@@ -204,6 +204,24 @@ static int count(struct checker *c, unsigned *n, unsigned max, const char *what)
 			  : 0;
 }
 
+/** hwloc takes for granted that an object is something and has CPUs, unless it is a device. */
+static int check_object(struct checker *c, const char *type)
+{
+	static const char *const without[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
+
+	if (!type)
+		return refuse(c, EINVAL, "an object without a type");
+	for (size_t i = 0; i < sizeof(without) / sizeof(*without); i++)
+		if (strcmp(type, without[i]) == 0)
+			return 0;
+	xmlChar *cpuset = xmlTextReaderGetAttribute(c->r, BAD_CAST "cpuset");
+
+	if (!cpuset)
+		return refuse(c, EINVAL, "a %.20s without a cpuset", type);
+	xmlFree(cpuset);
+	return 0;
+}
+
 static int check_element(struct checker *c, int depth, const char *name)
 {
 	xmlChar *type = xmlTextReaderGetAttribute(c->r, BAD_CAST "type");
@@ -220,6 +238,8 @@ static int check_element(struct checker *c, int depth, const char *name)
 		(xmlStrEqual(type, BAD_CAST "PCIDev") || xmlStrEqual(type, BAD_CAST "Bridge") ||
 			xmlStrEqual(type, BAD_CAST "OSDev")))
 		rc = count(c, &c->devices, 2 * MAX_DEVICES, "devices");
+	if (!rc && strcmp(name, "object") == 0)
+		rc = check_object(c, (const char *)type);
 	if (!rc && strcmp(name, "memattr_value") == 0)
 		rc = count(c, &c->values, MAX_VALUES, "memory attributes");
 	if (!rc && strcmp(name, "cpukind") == 0)

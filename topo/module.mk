@@ -4,7 +4,7 @@ TESTS += topo/topo_test.c topo/robust_test.c
 SRC += topo/plan.c topo/plan_nics.c topo/plan_match.c topo/plan_cpus.c topo/plan_out.c topo/nccl_path.c topo/matrix.c \
 	topo/fingerprint.c topo/fingerprint_json.c topo/fingerprint_diff.c topo/compare.c
 SRC += topo/nccl_xml.c topo/nccl_xml_tags.c topo/nccl_xml_end.c topo/nccl_xml_out.c
-SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_fast.c
+SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_import.c topo/hwloc_fast.c
 TESTS += topo/nccl_xml_test.c topo/nccl_xml_robust_test.c
 FUZZ += topo/nccl_xml_fuzz.c
 SRC += topo/smi.c

@@ -56,8 +56,9 @@ struct topo_numa {
 struct topo_link {
 	double now_gts, max_gts;
 	unsigned now_width, max_width;
-	/** Bytes/s each way, of files that tell neither speed nor width (hwloc's XML; of a GPU whose
-	 * driver hwloc asked, it is the most it could). 0: unknown, or told by the fields above. */
+	/** Bytes/s each way, of files that tell neither speed nor width (hwloc's XML; of a GPU
+	 * whose driver hwloc asked, it is the most it could). 0: unknown, or told by the fields
+	 * above. */
 	double bandwidth;
 };
 
@@ -215,9 +216,10 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) F
  * The same model from a file. Of each: -ENOENT and the rest of open(2) (exit 2); -EINVAL: not such
  * a file, with line and cause (exit 2); -ENOTSUP: a kind refused by name (hwloc XML v3, an NCCL
  * GRAPH file), with what to do instead (exit 2); -EFBIG: more devices than any machine has, or a
- * file over 64 MiB (hwloc's XML, nvidia-smi's text: 16) (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
- * become nics[] named by their address.
+ * file over 64 MiB (hwloc's XML, nvidia-smi's text: 16) (exit 2); -ENOMEM (exit 3). NICs that the
+ * file names by their PCI function alone become nics[] named by their address.
  */
+/** hwloc tries the file in a child process first: not to be called while other threads run. */
 int topo_load_hwloc_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 int topo_load_nccl_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 /** `nvidia-smi topo -m` or `-mp`, as printed or as pasted. */
@@ -303,10 +305,10 @@ int topo_hwloc_xml(
 	struct topo *t, bool anonymous, struct fb_strbuf *out, struct fb_err *e) FB_MUST_CHECK;
 
 /**
- * NCCL's topology XML, for NCCL_TOPO_FILE: every device of the matrix with the switches above it, as
- * NCCL itself would write them (nccl_xml_out.c says from which facts); from an NCCL file, all that
- * the file held. Link speeds are the best of both ends, not what is trained now. anonymous: without
- * GUIDs, host hashes and foreign elements.
+ * NCCL's topology XML, for NCCL_TOPO_FILE: every device of the matrix with the switches above it,
+ * as NCCL itself would write them (nccl_xml_out.c says from which facts); from an NCCL file, all
+ * that the file held. Link speeds are the best of both ends, not what is trained now. anonymous:
+ * without GUIDs, host hashes and foreign elements.
  * @return 0; -ENODATA: the source tells no PCI tree (exit 3); -ENOMEM
  */
 int topo_nccl_xml(const struct topo *t, bool anonymous, struct fb_strbuf *out,

@@ -23,3 +23,4 @@ TESTS += bench/core/check_test.c
 SRC += bench/core/sysroot_tar.c
 CFLAGS_bench/core/sysroot_tar.c = $(if $(filter 1,$(HAVE_ARCHIVE)),-DFB_HAVE_ARCHIVE)
 TESTS += bench/core/sysroot_tar_test.c
+FUZZ += bench/core/sysroot_tar_fuzz.c
