@@ -8,3 +8,7 @@ SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_import.
 TESTS += topo/nccl_xml_test.c topo/nccl_xml_robust_test.c
 FUZZ += topo/nccl_xml_fuzz.c
 SRC += topo/smi.c
+SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c topo/node/expect.c topo/node/fleet.c \
+	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
+	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
+	topo/node/watch.c topo/node/table.c topo/node/cmd.c

@@ -2,7 +2,7 @@ SRC += bench/core/err.c bench/core/log.c bench/core/strbuf.c
 SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/clock.c bench/core/hist.c bench/core/stats.c \
 	bench/core/bound.c
 SRC += bench/core/json.c bench/core/sysroot.c
-SRC += bench/core/cmd.c bench/core/plan.c bench/core/proc.c
+SRC += bench/core/ini.c bench/core/cmd.c bench/core/plan.c bench/core/proc.c
 TESTS += bench/core/opt_test.c bench/core/units_test.c bench/core/clock_test.c
 TESTS += bench/core/hist_test.c bench/core/stats_test.c bench/core/bound_test.c
 TESTS += bench/core/err_test.c bench/core/log_test.c bench/core/strbuf_test.c

@@ -17,6 +17,7 @@
 #include "bench/core/result.h"
 #include "bench/core/sysinfo.h"
 #include "bench/core/units.h"
+#include "topo/node/node.h"
 #include "topo/topo.h"
 #include "verbs/lossless/live.h"
 #include "verbs/lossless/others.h"
@@ -143,6 +144,8 @@ static void others_too(struct fb_check_def *defs)
 	size_t n = 0;
 	while (defs[n].id)
 		n++;
+	for (const struct node_check *k = node_checks; k->def.id; k++)
+		defs[n++] = k->def;
 	for (const struct switch_check *s = switch_checks; s->def.id; s++)
 		defs[n++] = s->def;
 	defs[n] = (struct fb_check_def){.id = NULL};
@@ -528,6 +531,10 @@ static const struct fb_cmd subs[] = {
 		.summary = "both, each port by its link layer",
 		.run = all_run,
 		.spec = all_spec},
+	{.name = "node",
+		.summary = "links, placement, settings and inventory of this node",
+		.run = check_node_run,
+		.spec = check_node_spec},
 	{.name = "switch",
 		.summary =
 			"DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",
