@@ -259,6 +259,11 @@ static void on_error(void *ctx, parse_error err)
 	r->why[strcspn(r->why, "?")] = '\0';
 }
 
+/** What the parser says of encodings it says to everybody, on stderr. */
+static void FB_PRINTF(2, 3) say_nothing(void *ctx, const char *fmt, ...)
+{
+}
+
 static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 {
 	xmlSAXHandler sax = {
@@ -277,7 +282,10 @@ static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 	if (!r->xml)
 		return nccl_fail(r, len ? ENOMEM : EINVAL, len ? "no memory" : "the file is empty");
 	xmlSAXHandler *was = r->xml->sax;
+	xmlGenericErrorFunc say = xmlGenericError;
+	void *say_ctx = xmlGenericErrorContext;
 
+	xmlSetGenericErrorFunc(NULL, say_nothing);
 	r->xml->sax = &sax;
 	r->xml->userData = r;
 	xmlCtxtUseOptions(r->xml, XML_PARSE_NONET);
@@ -286,6 +294,7 @@ static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 		nccl_fail(r, EINVAL, "not XML to its end: %s", r->why);
 		fb_hint(r->e, "the file may be cut short: copy it again");
 	}
+	xmlSetGenericErrorFunc(say_ctx, say);
 	r->xml->sax = was;
 	if (r->xml->myDoc)
 		xmlFreeDoc(r->xml->myDoc);

@@ -77,13 +77,24 @@ static bool secret(const struct writer *w, const struct topo_extra *x)
 	       (x->part == TOPO_PART_SYSTEM && strcmp(x->name, "name") == 0);
 }
 
-#define EACH_KEPT(w, x, p, i)                                                                \
-	const struct topo_extra *x = (w)->t->extra + kept_from((w)->t, (p), (i));            \
-	(w)->own &&x < (w)->t->extra + (w)->t->n_extra && x->part == (p) && x->index == (i); \
-	x++
+/** The k-th kept attribute, when it is of this part. */
+static const struct topo_extra *kept_at(
+	const struct writer *w, enum topo_part part, int index, size_t k)
+{
+	const struct topo_extra *x = w->own && k < w->t->n_extra ? &w->t->extra[k] : NULL;
+
+	return x && x->part == part && x->index == index ? x : NULL;
+}
+
+#define EACH_KEPT(w, x, p, i)                   \
+	size_t x##_k = kept_from((w)->t, p, i); \
+	(x = kept_at(w, p, i, x##_k));          \
+	x##_k++
 
 static void put_kept(struct writer *w, enum topo_part part, int index)
 {
+	const struct topo_extra *x;
+
 	for (EACH_KEPT(w, x, part, index))
 		if (x->name && !strchr(x->name, '/') && !secret(w, x))
 			put(w, x->name, x->value);
@@ -91,6 +102,8 @@ static void put_kept(struct writer *w, enum topo_part part, int index)
 
 static bool has_kept(struct writer *w, enum topo_part part, int index, const char *prefix)
 {
+	const struct topo_extra *x;
+
 	for (EACH_KEPT(w, x, part, index))
 		if (x->name && strncmp(x->name, prefix, strlen(prefix)) == 0)
 			return true;
@@ -100,6 +113,8 @@ static bool has_kept(struct writer *w, enum topo_part part, int index, const cha
 /** Foreign child elements of a part, and the links between virtual switches. */
 static void kept_elements(struct writer *w, enum topo_part part, int index, unsigned depth)
 {
+	const struct topo_extra *x;
+
 	for (EACH_KEPT(w, x, part, index)) {
 		if (secret(w, x))
 			continue;
@@ -115,6 +130,8 @@ static void kept_elements(struct writer *w, enum topo_part part, int index, unsi
 
 static bool has_elements(struct writer *w, enum topo_part part, int index)
 {
+	const struct topo_extra *x;
+
 	for (EACH_KEPT(w, x, part, index))
 		if (!secret(w, x) && (!x->name || strcmp(x->name, "pcilink/target") == 0))
 			return true;
@@ -141,10 +158,13 @@ static bool stands_on(const struct topo_dev *d, int pci, int numa)
 	return d->type != TOPO_DEV_GPU && d->pci == pci && (pci >= 0 || d->numa == numa);
 }
 
-/** A NIC that has no name but its function's. */
+/** A NIC that the file named by its function alone, without a <net>. */
 static bool nameless(const struct writer *w, const struct topo_dev *d)
 {
-	return w->own && d->pci >= 0 && strcmp(d->name, w->t->pci[d->pci].bdf) == 0;
+	return w->own && d->type == TOPO_DEV_NETDEV && d->pci >= 0 &&
+	       strcmp(d->name, w->t->pci[d->pci].bdf) == 0 && !w->t->nics[d->index].rate_bps &&
+	       !kept_at(w, TOPO_PART_NIC, (int)d->index,
+		       kept_from(w->t, TOPO_PART_NIC, (int)d->index));
 }
 
 static bool is_soft(const struct writer *w, const struct topo_dev *d)
@@ -173,15 +193,17 @@ static void net_element(struct writer *w, const struct topo_dev *d, unsigned dep
 	}
 }
 
-/** The <nic> of a function, or (pci TOPO_UNKNOWN) of what has no function on a node. */
-static void nic_element(struct writer *w, int pci, int numa, unsigned depth)
+/** The <nic> of a function, or (pci TOPO_UNKNOWN) of what has no function on the index-th node. */
+static void nic_element(struct writer *w, int pci, int index, unsigned depth)
 {
 	enum topo_part part = pci >= 0 ? TOPO_PART_PCI : TOPO_PART_NUMA;
-	int owner = pci >= 0 ? pci : numa;
+	int owner = pci >= 0 ? pci : index;
+	int numa = index >= 0 ? w->t->numa[index].os_index : TOPO_UNKNOWN;
+	const struct topo_extra *x;
 	bool any = has_kept(w, part, owner, "nic/"), nets = false, bare = false;
 
 	for (size_t i = 0; i < w->n_devs; i++)
-		if (stands_on(&w->devs[i], pci, w->devs[i].numa) && !is_soft(w, &w->devs[i])) {
+		if (stands_on(&w->devs[i], pci, numa) && !is_soft(w, &w->devs[i])) {
 			nets |= !nameless(w, &w->devs[i]);
 			/* The class alone will not say that it is a NIC. */
 			bare |= nameless(w, &w->devs[i]) && w->t->pci[pci].class_code >> 16 != 0x02;
@@ -236,7 +258,7 @@ static bool gpu_needs_element(struct writer *w, int gpu)
 	for (size_t i = 0; i < w->t->n_fast; i++)
 		if (w->t->fast[i].gpu == gpu)
 			return true;
-	for (EACH_KEPT(w, x, TOPO_PART_GPU, gpu))
+	if (kept_at(w, TOPO_PART_GPU, gpu, kept_from(w->t, TOPO_PART_GPU, gpu)))
 		return true;
 	return !nccl_gpu_class(&w->t->pci[w->t->gpus[gpu].pci]);
 }
@@ -323,7 +345,7 @@ static void pci_element(struct writer *w, int i, unsigned depth)
 		return;
 	if (gpu >= 0)
 		gpu_element(w, gpu, depth + 1);
-	nic_element(w, i, p->numa, depth + 1);
+	nic_element(w, i, TOPO_UNKNOWN, depth + 1);
 	for (; kid >= 0; kid = w->next_kid[kid])
 		pci_element(w, kid, depth + 1);
 	kept_elements(w, TOPO_PART_PCI, i, depth + 1);
@@ -413,10 +435,12 @@ static int cpu_element(struct writer *w, int index)
 {
 	const struct topo_numa *n = index >= 0 ? &w->t->numa[index] : NULL;
 	int numa = n ? n->os_index : TOPO_UNKNOWN, rc = 0;
-	bool devices = has_devices(w, numa);
+	bool devices = has_devices(w, numa), elements = has_elements(w, TOPO_PART_NUMA, index);
+	/* A node that is the memory of a GPU or a device is no place of any CPU; a file without any
+	 * <cpu> is none. */
+	bool needed = n ? w->own || *n->cpus : !w->t->n_numa;
 
-	/* Memory of a GPU or a device is no place of any CPU. */
-	if (!devices && !has_kept(w, TOPO_PART_NUMA, index, "") && (!n || (!w->own && !*n->cpus)))
+	if (!needed && !devices && !elements && !has_kept(w, TOPO_PART_NUMA, index, ""))
 		return 0;
 	indent(w, 1);
 	fb_strbuf_printf(w->o, "<cpu numaid=\"%d\"", numa);
@@ -425,13 +449,12 @@ static int cpu_element(struct writer *w, int index)
 	if (!w->own)
 		put_processor(w, n);
 	put_kept(w, TOPO_PART_NUMA, index);
-	if (!open_tag(w, devices || has_elements(w, TOPO_PART_NUMA, index) ||
-				 has_kept(w, TOPO_PART_NUMA, index, "nic/")))
+	if (!open_tag(w, devices || elements || has_kept(w, TOPO_PART_NUMA, index, "nic/")))
 		return rc;
 	for (size_t i = 0; i < w->t->n_pci; i++)
 		if (w->up[i] < 0 && w->t->pci[i].numa == numa)
 			pci_element(w, (int)i, 2);
-	nic_element(w, TOPO_UNKNOWN, numa, 2);
+	nic_element(w, TOPO_UNKNOWN, index, 2);
 	kept_elements(w, TOPO_PART_NUMA, index, 2);
 	close_tag(w, "cpu", 1);
 	return rc;
@@ -476,6 +499,7 @@ static int plan(struct writer *w)
 
 static void put_version(struct writer *w)
 {
+	const struct topo_extra *x;
 	bool amd = false;
 
 	for (EACH_KEPT(w, x, TOPO_PART_SYSTEM, 0))
