@@ -98,6 +98,75 @@ static int align(struct work *w)
 	return 0;
 }
 
+/** The bridge of the node that most devices below bridge `a` have above them, as many steps up. */
+static int elected(const struct work *w, int a, unsigned *votes, unsigned *most)
+{
+	int best = LONE;
+
+	*most = 0;
+	for (size_t i = (size_t)a + 1; i < w->ref->n_items; i++) {
+		int up = (int)i, k = w->to_node[i];
+
+		if (w->ref->items[i].parent < a)
+			break; /* depth first: nothing further is below a */
+		if (w->ref->items[i].kind == TOPO_SHAPE_BRIDGE || k == LONE)
+			continue;
+		while (up > a && k >= 0) {
+			up = w->ref->items[up].parent;
+			k = w->node->items[k].parent;
+		}
+		if (up != a || k < 0 || !same_model(&w->ref->items[a], &w->node->items[k]))
+			continue;
+		if (++votes[k] > *most || (votes[k] == *most && w->to_node[a] == k)) {
+			*most = votes[k];
+			best = k;
+		}
+	}
+	return best;
+}
+
+/**
+ * Bridges look alike, so the alignment pairs them by luck: a slot that lost its GPU may take the
+ * bridge of the NIC beside it. Their devices know better.
+ */
+static int elect_bridges(struct work *w)
+{
+	size_t n = w->ref->n_items, m = w->node->n_items;
+	int *choice = calloc(n + 1, sizeof(int)), *owner = calloc(m + 1, sizeof(int));
+	unsigned *weight = calloc(n + 1, sizeof(*weight)), *votes = calloc(m + 1, sizeof(*votes));
+	int rc = choice && owner && weight && votes ? 0 : -ENOMEM;
+
+	for (size_t k = 0; !rc && k < m; k++)
+		owner[k] = LONE;
+	for (size_t i = 0; !rc && i < n; i++) {
+		choice[i] = LONE;
+		if (w->ref->items[i].kind != TOPO_SHAPE_BRIDGE)
+			continue;
+		memset(votes, 0, m * sizeof(*votes));
+		int b = choice[i] = elected(w, (int)i, votes, &weight[i]);
+
+		if (b != LONE && (owner[b] == LONE || weight[owner[b]] < weight[i]))
+			owner[b] = (int)i;
+	}
+	for (size_t i = 0; !rc && i < n; i++) {
+		int b = choice[i], old = w->to_node[i];
+
+		if (b == LONE || owner[b] != (int)i || old == b)
+			continue;
+		if (old != LONE)
+			w->to_ref[old] = LONE;
+		if (w->to_ref[b] != LONE)
+			w->to_node[w->to_ref[b]] = LONE;
+		w->to_node[i] = b;
+		w->to_ref[b] = (int)i;
+	}
+	free(choice);
+	free(owner);
+	free(weight);
+	free(votes);
+	return rc;
+}
+
 /** Do both hang on the same bridge, as far as the alignment tells? */
 static bool same_parent(const struct work *w, size_t i, size_t k)
 {
@@ -481,6 +550,8 @@ int topo_shape_diff(
 	depths(ref, w.ref_depth);
 	depths(node, w.node_depth);
 	rc = align(&w);
+	if (!rc)
+		rc = elect_bridges(&w);
 	if (!rc) {
 		tell(&w);
 		rc = w.failed ? -ENOMEM : 0;

@@ -12,6 +12,8 @@
 #include "topo/fingerprint.h"
 #include "topo/topo_priv.h"
 
+#define MAX_DEPTH 81 /* as deep as a tree is followed */
+
 static const char *const kinds[] = {"bridge", "gpu", "nic", "nvswitch", "accelerator"};
 static const char *const link_kinds[] = {"nvlink", "xgmi", "c2c"};
 
@@ -138,6 +140,17 @@ static int read_item(const json_t *o, size_t at, size_t n, struct topo_shape_ite
 	return read_links(json_object_get(o, "links"), n, it);
 }
 
+static int depth(const struct topo_shape *s, int i)
+{
+	int n = 0;
+
+	while (s->items[i].parent >= 0 && n <= MAX_DEPTH) {
+		i = s->items[i].parent;
+		n++;
+	}
+	return n;
+}
+
 int topo_shape_from_json(
 	const json_t *doc, const char *name, struct topo_shape **out, struct fb_err *e)
 {
@@ -168,6 +181,8 @@ int topo_shape_from_json(
 	json_array_foreach (items, i, o) {
 		s->n_items = i + 1;
 		rc = read_item(o, i, n, &s->items[i]);
+		if (!rc && depth(s, (int)i) > MAX_DEPTH)
+			rc = -EINVAL;
 		if (rc == -EINVAL) {
 			fb_fail(e, FB_EXIT_USAGE, EINVAL, "%s: shape.devices[%zu] is not sound",
 				name, i);
