@@ -10,6 +10,7 @@
 
 #include "bench/core/json.h"
 #include "bench/core/opt.h"
+#include "topo/fabric/fabric.h"
 #include "topo/fingerprint.h"
 #include "topo/plan.h"
 #include "topo/topo_priv.h"
@@ -335,9 +336,18 @@ free_options:
 	return rc < 0 ? fb_cmd_fail(&e) : status;
 }
 
+static const struct fb_cmd topo_sub[] = {
+	{.name = "fabric",
+		.summary = "the InfiniBand fabric: rails, links, counters, cabling, from dumps or live",
+		.run = fabric_run,
+		.spec = fabric_spec},
+	{.name = NULL},
+};
+
 const struct fb_cmd topo_cmd = {
 	.name = "topo",
 	.summary = "this node's topology and how near its devices are to each other",
 	.run = topo_main,
 	.spec = topo_spec,
+	.sub = topo_sub,
 };

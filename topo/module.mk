@@ -12,4 +12,11 @@ SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c t
 	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
 	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
 	topo/node/watch.c topo/node/table.c topo/node/cmd.c
+FUZZ += topo/hwloc_xml_fuzz.c topo/smi_fuzz.c
+SRC += topo/fabric/model.c topo/fabric/lines.c topo/fabric/words.c topo/fabric/discover.c topo/fabric/ports.c \
+	topo/fabric/linkinfo.c topo/fabric/counters.c topo/fabric/live.c topo/fabric/shape.c topo/fabric/rails.c \
+	topo/fabric/expect.c topo/fabric/judge.c topo/fabric/judge_links.c topo/fabric/judge_ends.c \
+	topo/fabric/judge_leaves.c topo/fabric/report.c topo/fabric/fabric_cmd.c
+CFLAGS_topo/fabric/live.c := $(if $(filter 1,$(HAVE_IBNETDISC)),-DHAVE_IBNETDISC $(IBNETDISC_CFLAGS))
+TESTS += topo/manifest_test.c topo/hwloc_xml_test.c topo/smi_test.c
 TESTS += topo/plan_test.c topo/fingerprint_test.c
