@@ -9,3 +9,5 @@ SRC += reports/claims.c
 TESTS += reports/claims_test.c
 TESTS += reports/rank_test.c reports/report_test.c reports/compare_test.c
 EMBED += reports/report.css
+SRC += reports/loss.c reports/loss_html.c
+TESTS += reports/loss_test.c

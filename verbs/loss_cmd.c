@@ -496,8 +496,10 @@ static int with_node(struct verbs_loss_run *x, const struct loss_options *o,
 	struct verbs_node *node, uint64_t deadline, struct fb_err *e)
 {
 	struct verbs_dev_want want;
-	int rc;
+	int rc = open_maker(x, o, e);
 
+	if (rc)
+		return rc;
 	verbs_params_want(&o->v, &x->job.p, &want);
 	rc = verbs_node_open(node, &want, e);
 	if (rc)
@@ -507,10 +509,7 @@ static int with_node(struct verbs_loss_run *x, const struct loss_options *o,
 		x->job.p.qp_timeout = TIMEOUT_SOFTWARE;
 	/* Where the CPU is the NIC, polling for an answer takes from it what brings the answer. */
 	x->job.p.events = x->job.p.events || node->dev[0].software;
-	rc = open_maker(x, o, e);
-	if (rc == 0)
-		rc = run(o, x, deadline, e);
-	return rc;
+	return run(o, x, deadline, e);
 }
 
 static int prepare_sums(struct verbs_loss_run *x, struct fb_err *e)
