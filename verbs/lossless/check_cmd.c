@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "bench/core/check_opts.h"
+#include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
@@ -19,8 +20,10 @@
 #include "bench/core/units.h"
 #include "topo/node/node.h"
 #include "topo/topo.h"
+#include "verbs/lossless/drive.h"
 #include "verbs/lossless/live.h"
 #include "verbs/lossless/others.h"
+#include "verbs/lossless/ranks.h"
 #include "verbs/lossless/summary.h"
 #include "verbs/lossless/switch.h"
 
@@ -30,7 +33,7 @@ enum layer { ROCE = 1, IB = 2, ALL = 3 };
 
 struct check_cfg {
 	char *device, *profile, *sysroot;
-	bool live, learn;
+	bool live, learn, rendezvous;
 	struct fb_opt_list others;
 };
 struct command {
@@ -38,6 +41,9 @@ struct command {
 	struct check_cfg check;
 	struct fb_check_cfg judge;
 	struct fb_output_cfg out;
+	struct drive_cfg drive;
+	struct fb_oob_cfg oob;
+	int rank;   /* with --rendezvous; else 0 */
 	void *live; /* live_ops->cfg_size bytes */
 };
 
@@ -72,6 +78,11 @@ static const struct fb_opt opts[] = {
 		.arg = "DIR|FILE,...",
 		.help = "other nodes to compare with: documents of checks, recorded trees, or "
 			"folders of them"},
+	{.name = "rendezvous",
+		.type = FB_OPT_FLAG,
+		.offset = O(rendezvous),
+		.help = "every node runs this command: rank 0 compares them all, and alone writes "
+			"and prints"},
 	{.name = "learn",
 		.type = FB_OPT_FLAG,
 		.offset = O(learn),
@@ -120,6 +131,8 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 	};
 	if (live_ops)
 		spec->sets[3] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
+	spec->sets[4] = (struct fb_opt_set){"Load", drive_opts, &c->drive};
+	spec->sets[5] = (struct fb_opt_set){"Hosts and ranks", fb_oob_opts, &c->oob};
 }
 
 /* ---- what checks there are ------------------------------------------------------------------- */
@@ -135,6 +148,8 @@ static void collect(enum layer layer, struct fb_check_def *defs)
 		defs[n++] = p->def;
 	for (const struct fb_check_def *d = equal_checks; d->id; d++)
 		defs[n++] = *d;
+	defs[n++] = drive_checks[0];
+	defs[n++] = ranks_checks[0];
 	defs[n] = (struct fb_check_def){.id = NULL};
 }
 
@@ -168,9 +183,15 @@ struct examined {
 	struct node_facts facts;
 	struct profile profile;
 	struct others others;
+	struct drive drive;
+	bool driven;
+	struct ranks ranks;
+	const struct node_facts **all; /* every other node that told what it is */
+	int n_all;
 	char *taken; /* --live: reads that the recording answered */
 	char age[48];
-	bool tree; /* all facts are recorded */
+	bool tree;    /* all facts are recorded */
+	bool strange; /* --live: the recording has none of the ports that are here */
 };
 
 static int read_profile(const struct command *c, struct profile *p, struct fb_err *e)
@@ -200,7 +221,7 @@ static int read_both(
 		facts_free(&x->facts);
 		return rc;
 	}
-	facts_overlay(&x->facts, &tree, &x->taken);
+	x->strange = facts_overlay(&x->facts, &tree, &x->taken) == 0 && x->facts.ports > 0;
 	tell_age(x, &tree);
 	facts_free(&tree);
 	return 0;
@@ -221,6 +242,9 @@ static int read_facts(
 static void free_examined(struct examined *x)
 {
 	others_free(&x->others);
+	drive_free(&x->drive);
+	ranks_end(&x->ranks);
+	free(x->all);
 	facts_free(&x->facts);
 	free(x->taken);
 }
@@ -253,8 +277,9 @@ static void check_ports(const struct command *c, const struct examined *x,
 			.port = p,
 			.profile = &x->profile,
 			.window = windows ? &windows[i] : NULL,
-			.others = (const struct node_facts *const *)x->others.node,
-			.n_others = x->others.n};
+			.others = x->all,
+			.n_others = x->n_all,
+			.drive = x->driven && x->drive.port == i ? &x->drive : NULL};
 		const char *why;
 		const struct port_check *own = checks_of(p, &why);
 		if (own && c->layer & (own == roce_checks ? ROCE : IB))
@@ -285,51 +310,77 @@ static void check_no_ports(const struct fb_sysroot *r, enum layer layer, struct 
 	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
 }
 
-/* Does a check rest on something that the recording answered? */
-static bool rests_on(const char *read, const char *taken)
+/* Several servers may run on one host. */
+static bool among(const struct examined *x, const char *host)
 {
-	for (const char *line = taken; line && *line;) {
-		char one[200];
-		size_t n = strcspn(line, "\n");
-		snprintf(one, sizeof(one), "%.*s", (int)(n < sizeof(one) ? n : 0), line);
-		if (*one && strstr(read, one))
+	for (int i = 0; i < x->n_all; i++)
+		if (strcmp(x->all[i]->host, host) == 0)
 			return true;
-		line += n + (line[n] == '\n');
-	}
-	return false;
+	return strcmp(x->facts.host, host) == 0;
 }
 
-/* How old what was not read now is: with each check that rests on it. */
-static void mark_ages(const struct examined *x, struct fb_doc *doc)
+/* From a folder, from ranks, from the hosts of a drive. */
+static int gather_all(struct examined *x, struct fb_err *e)
 {
-	json_t *checks = json_object_get(fb_doc_json(doc), "checks"), *check;
-	size_t i;
-	if (!x->age[0])
-		return;
-	json_array_foreach (checks, i, check) {
-		char text[400];
-		const char *read = fb_json_str(check, "read", "");
-		if (!x->tree && !rests_on(read, x->taken))
-			continue;
-		snprintf(text, sizeof(text), "%.300s (recorded: %s)", read, x->age);
-		fb_json_set_str(check, "read", text);
-	}
+	int most = x->others.n + x->ranks.size + x->drive.peers;
+	x->all = calloc((size_t)most + 1, sizeof(const struct node_facts *));
+	if (!x->all)
+		return fb_fail(
+			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to compare %d nodes", most + 1);
+	for (int i = 0; i < x->others.n; i++)
+		x->all[x->n_all++] = x->others.node[i];
+	for (int i = 0; i < x->ranks.size; i++)
+		if (x->ranks.node[i])
+			x->all[x->n_all++] = x->ranks.node[i];
+	for (int i = 0; i < x->drive.peers; i++)
+		if (x->drive.peer[i].facts && !among(x, x->drive.peer[i].facts->host))
+			x->all[x->n_all++] = x->drive.peer[i].facts;
+	return 0;
+}
+
+static int drive(const struct command *c, struct examined *x, struct fb_doc *doc, struct fb_err *e)
+{
+	const struct drive_ask ask = {.cfg = &c->drive,
+		.reach = &c->oob,
+		.device = c->check.device,
+		.facts = &x->facts,
+		.profile = &x->profile,
+		.doc = doc,
+		.deadline = fb_deadline_in(c->out.timeout)};
+	x->driven = true;
+	int rc = drive_run(&ask, &x->drive, e);
+	drive_describe(&x->drive, json_object_get(fb_doc_json(doc), "fabric"));
+	return rc;
+}
+
+/* Windows of all ports, where some are asked for. @param own receives those to be freed */
+static int make_windows(const struct command *c, const struct fb_sysroot *r, struct examined *x,
+	struct fb_doc *doc, struct port_window **own, struct fb_err *e)
+{
+	if (x->facts.ports == 0)
+		return 0;
+	if (c->drive.hosts.n > 0)
+		return drive(c, x, doc, e);
+	if (!live_ops || !live_ops->wanted(c->live))
+		return 0;
+	*own = calloc((size_t)x->facts.ports, sizeof(**own));
+	return *own ? live_ops->fill(c->live, r, &x->facts, *own, doc, e)
+		    : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
 }
 
 static int run_checks(const struct command *c, const struct fb_sysroot *r, struct examined *x,
 	struct fb_doc *doc, struct fb_err *e)
 {
 	struct port_window *windows = NULL;
-	int rc = 0;
-	if (live_ops && live_ops->wanted(c->live) && x->facts.ports > 0) {
-		windows = calloc((size_t)x->facts.ports, sizeof(*windows));
-		rc = windows ? live_ops->fill(c->live, r, &x->facts, windows, doc, e)
-			     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
-	}
+	int rc = make_windows(c, r, x, doc, &windows, e);
+	if (rc == 0)
+		rc = gather_all(x, e);
 	if (rc == 0 && x->facts.ports == 0)
 		check_no_ports(r, c->layer, doc);
 	if (rc == 0)
-		check_ports(c, x, windows, doc);
+		check_ports(c, x, x->driven ? x->drive.windows : windows, doc);
+	if (rc == 0 && x->driven)
+		drive_tell(&x->drive, &x->profile, doc);
 	for (int i = 0; windows && i < x->facts.ports; i++) {
 		json_decref(windows[i].stats);
 		json_decref(windows[i].counters);
@@ -341,17 +392,17 @@ static int run_checks(const struct command *c, const struct fb_sysroot *r, struc
 static void compare_nodes(const struct examined *x, struct fb_doc *doc)
 {
 	const struct node_facts **nodes =
-		calloc((size_t)x->others.n + 1, sizeof(const struct node_facts *));
+		calloc((size_t)x->n_all + 1, sizeof(const struct node_facts *));
 	if (!nodes) {
-		fb_doc_warn(doc, "no memory to compare %d nodes", x->others.n + 1);
+		fb_doc_warn(doc, "no memory to compare %d nodes", x->n_all + 1);
 		return;
 	}
 	nodes[0] = &x->facts;
-	for (int i = 0; i < x->others.n; i++) {
-		nodes[i + 1] = x->others.node[i];
-		fb_doc_hide(doc, x->others.node[i]->host);
+	for (int i = 0; i < x->n_all; i++) {
+		nodes[i + 1] = x->all[i];
+		fb_doc_hide(doc, x->all[i]->host);
 	}
-	equal_run(nodes, x->others.n + 1, doc);
+	equal_run(nodes, x->n_all + 1, doc);
 	free(nodes);
 }
 
@@ -392,6 +443,11 @@ static void describe(const struct command *c, const struct examined *x, const st
 	if (x->age[0])
 		fb_json_set_str(fabric, "age", x->age);
 	json_object_set_new(fb_doc_json(doc), "fabric", fabric);
+	if (x->strange)
+		fb_doc_warn(doc,
+			"--live: the recording %s has none of this machine's RDMA ports (name, PCI "
+			"address, driver and board have to be the same): nothing was taken from it",
+			c->check.sysroot);
 	if (!fb_sysroot_is_live(r) && !c->check.live)
 		fb_doc_hide(doc, x->facts.host);
 }
@@ -400,6 +456,34 @@ struct job {
 	const struct command *c;
 	const struct fb_sysroot *r;
 };
+
+/* Hosts and ranks that were named have to be accounted for, whoever else is required. */
+static int verdict(const struct command *c, const struct examined *x, struct fb_doc *doc)
+{
+	struct fb_check_cfg j = c->judge;
+	const char **ids = calloc(c->judge.require.n + 2, sizeof(*ids));
+	size_t n = 0;
+	if (!ids)
+		return FB_EXIT_UNMEASURED;
+	for (; n < c->judge.require.n; n++)
+		ids[n] = c->judge.require.v[n];
+	if (x->driven)
+		ids[n++] = drive_checks[0].id;
+	if (c->check.rendezvous && c->rank == 0)
+		ids[n++] = ranks_checks[0].id;
+	j.require = (struct fb_opt_list){.v = ids, .n = n};
+	int status = fb_check_verdict(&j, doc);
+	free(ids);
+	return status;
+}
+
+/* With --rendezvous: ranks meet, and tell what they are. */
+static int meet(const struct command *c, struct examined *x, struct fb_doc *doc, struct fb_err *e)
+{
+	int rc = ranks_meet(&c->oob, &x->ranks, e);
+	return rc == 0 ? ranks_facts(&x->ranks, &x->facts, doc, fb_deadline_in(c->out.timeout), e)
+		       : rc;
+}
 
 static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 {
@@ -410,16 +494,24 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
 		return (int)e->exit;
 	int rc = others_read(&c->check.others, x.facts.host, &x.others, e);
+	if (rc == 0 && c->check.rendezvous)
+		rc = meet(c, &x, doc, e);
 	if (rc == 0) {
 		describe(c, &x, r, doc);
 		rc = run_checks(c, r, &x, doc, e);
 	}
-	if (rc == 0 && c->check.others.n > 0)
+	if (rc == 0 && c->rank == 0 && (c->check.others.n > 0 || x.n_all > 0))
 		compare_nodes(&x, doc);
 	if (rc == 0)
-		mark_ages(&x, doc);
+		facts_mark_ages(
+			json_object_get(fb_doc_json(doc), "checks"), x.taken, x.tree, x.age);
+	if (rc == 0 && c->check.rendezvous)
+		rc = ranks_findings(&x.ranks, doc, fb_deadline_in(c->out.timeout), e);
+	int status = rc < 0        ? (int)e->exit
+		     : c->rank > 0 ? FB_EXIT_OK /* rank 0 judges */
+				   : verdict(c, &x, doc);
 	free_examined(&x);
-	return rc == 0 ? fb_check_verdict(&c->judge, doc) : (int)e->exit;
+	return status;
 }
 
 static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_err *e)
@@ -432,6 +524,22 @@ static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_
 	return rc < 0 ? (int)e->exit : FB_EXIT_OK;
 }
 
+/* All ranks but the first are silent: nobody reads what they would write. */
+static int take_rank(struct command *c, struct fb_err *e)
+{
+	struct fb_oob_cfg env = c->oob;
+	int rc = fb_oob_from_env(&env, e);
+	if (rc < 0)
+		return rc;
+	c->rank = env.rank > 0 ? env.rank : 0;
+	if (c->rank > 0) {
+		c->out = (struct fb_output_cfg){
+			.quiet = true, .timeout = c->out.timeout, .seed = c->out.seed};
+		c->judge.junit = c->judge.markdown = NULL;
+	}
+	return 0;
+}
+
 static int prepare(struct command *c, struct fb_err *e)
 {
 	if (c->check.live && !c->check.sysroot) {
@@ -440,8 +548,19 @@ static int prepare(struct command *c, struct fb_err *e)
 		fb_hint(e, "leave it out to judge this machine alone");
 		return -EINVAL;
 	}
+	if (c->drive.hosts.n > 0 &&
+		(c->check.rendezvous || (live_ops && live_ops->wanted(c->live)) ||
+			(c->check.sysroot && !c->check.live)))
+		return fb_fail_usage(e,
+			"--drive makes load on this machine: neither --watch, --during, "
+			"--rendezvous nor a recording alone go with it");
 	struct fb_check_def defs[MAX_DEFS];
 	collect(c->layer, defs);
+	int rc = drive_check_options(&c->drive, e);
+	if (rc == 0 && c->check.rendezvous)
+		rc = take_rank(c, e);
+	if (rc < 0)
+		return rc;
 	return fb_check_prepare(&c->judge, &c->out, defs, e);
 }
 
