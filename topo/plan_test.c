@@ -626,6 +626,35 @@ static void test_tree_and_outputs(void **state)
 	topo_free(t);
 }
 
+/** The node that `make bench` measures: two NICs a GPU, whole cores with both threads. */
+static void test_large_tree(void **state)
+{
+	struct test_tree tree;
+
+	tree_new(&tree);
+	node_large(&tree);
+	struct topo *t = load_tree(tree.dir);
+	struct topo_plan *p = plan_of(t);
+
+	assert_int_equal(t->pus, 256);
+	assert_int_equal(p->n_gpus, 16);
+	assert_int_equal(p->nics_per_gpu, 2);
+	for (size_t g = 0; g < 16; g++) {
+		assert_int_equal(p->gpus[g].nics[0], 2 * g);
+		assert_int_equal(p->gpus[g].nics[1], 2 * g + 1);
+		assert_int_equal(p->gpus[g].numa, g / 2);
+		/* 16 cores, 4 NICs: 4 stay free, 6 for each of two GPUs. */
+		assert_int_equal(p->gpus[g].n_cores, 6);
+	}
+	assert_string_equal(p->gpus[0].cpus, "4-9,132-137");
+	assert_string_equal(p->gpus[0].cores, "4-9");
+	assert_string_equal(p->gpus[15].cpus, "122-127,250-255");
+	assert_string_equal(p->irq[0].cpus, "0-3,128-131");
+	topo_plan_free(p);
+	topo_free(t);
+	tree_remove(&tree);
+}
+
 /** The keys that others read. */
 static void test_json(void **state)
 {
@@ -768,8 +797,16 @@ static void test_matrix_is_read_back(void **state)
 	tree_remove(&tree);
 }
 
-int main(void)
+/** `plan_test --large-tree DIR` makes the tree of node_large() there, for scripts/bench. */
+int main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "--large-tree") == 0) {
+		struct test_tree tree;
+
+		tree_join(tree.dir, sizeof(tree.dir), "%s", argv[2]);
+		node_large(&tree);
+		return 0;
+	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorded_machines),
 		cmocka_unit_test(test_shared_nics),
@@ -788,6 +825,7 @@ int main(void)
 		cmocka_unit_test(test_cores_of_a_model),
 		cmocka_unit_test(test_masks_of_all_nodes),
 		cmocka_unit_test(test_tree_and_outputs),
+		cmocka_unit_test(test_large_tree),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_nccl_classes),
