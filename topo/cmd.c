@@ -19,8 +19,7 @@ struct topo_cfg {
 	char *sysroot, *hwloc_xml, *nccl_xml, *smi;
 	bool json, matrix, all, anonymous, plan, fingerprint;
 	char *output, *svg, *xml, *nccl, *rankfile;
-	int nodes;
-	struct fb_opt_list compare;
+	struct fb_opt_list compare, hosts;
 };
 
 #define O(field) offsetof(struct topo_cfg, field)
@@ -75,14 +74,11 @@ static const struct fb_opt topo_opts[] = {
 		.positional = true,
 		.help = "name what is missing, moved or different among nodes of one kind: "
 			"documents of --json, recorded trees, XML files, or folders of them"},
-	{.name = "nodes",
-		.type = FB_OPT_INT,
-		.offset = O(nodes),
-		.arg = "N",
-		.def = "1",
-		.min = 1,
-		.max = 65536,
-		.help = "nodes like this one in the rankfile"},
+	{.name = "hosts",
+		.type = FB_OPT_LIST,
+		.offset = O(hosts),
+		.arg = "NAME,...",
+		.help = "nodes like this one in the rankfile; without it localhost"},
 	{.letter = 'a',
 		.name = "all",
 		.type = FB_OPT_FLAG,
@@ -249,7 +245,7 @@ static int write_outputs(struct topo *t, const struct topo_cfg *cfg, struct fb_e
 		rc = topo_plan_make(t, &plan, e);
 		if (rc)
 			return rc;
-		rc = topo_plan_rankfile(plan, (unsigned)cfg->nodes, &b, e);
+		rc = topo_plan_rankfile(plan, &cfg->hosts, &b, e);
 		rc = save(cfg->rankfile, &b, rc, e);
 		topo_plan_free(plan);
 	}
@@ -338,7 +334,8 @@ free_options:
 
 static const struct fb_cmd topo_sub[] = {
 	{.name = "fabric",
-		.summary = "the InfiniBand fabric: rails, links, counters, cabling, from dumps or live",
+		.summary =
+			"the InfiniBand fabric: rails, links, counters, cabling, from dumps or live",
 		.run = fabric_run,
 		.spec = fabric_spec},
 	{.name = NULL},

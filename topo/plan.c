@@ -132,17 +132,30 @@ static bool on_no_bridge(const struct topo *t, const struct topo_dev *d)
 	return d->pci < 0 || t->pci[d->pci].parent < 0;
 }
 
+/** Some GPU and NIC are told to be below one switch: then those of which it is not told are not. */
+static bool shows_switches(const struct topo *t, const struct topo_plan *p)
+{
+	for (size_t g = 0; g < p->n_gpus; g++)
+		for (size_t n = 0; n < p->n_nics; n++)
+			if (topo_path(t, &p->devs[p->gpus[g].dev], &p->devs[p->nics[n].dev]) <=
+				TOPO_PATH_PXB)
+				return true;
+	return false;
+}
+
 /**
  * Why equal distances from this GPU may be no fact: a guest's tree shows the devices without the
  * switches they hang on. NULL: the tree may be believed.
  */
-static const char *hides(const struct topo *t, const struct topo_dev *gpu,
-	const struct topo_dev *const *tied, size_t n)
+static const char *hides(const struct topo *t, const struct topo_plan *p,
+	const struct topo_dev *gpu, const struct topo_dev *const *tied, size_t n)
 {
 	bool flat = on_no_bridge(t, gpu);
 
 	if (t->virtual_machine)
 		return "a virtual machine's PCI tree hides the switches";
+	if (shows_switches(t, p))
+		return NULL;
 	if (t->source == TOPO_FROM_SMI)
 		return "the matrix tells no more, as in virtual machines, which hide the switches";
 	for (size_t i = 0; i < n; i++) {
@@ -193,7 +206,7 @@ static void judge_gpu(
 	}
 	if (path <= TOPO_PATH_PXB || g->n_nics <= need)
 		return;
-	const char *why = hides(t, gpu, tied, g->n_nics);
+	const char *why = hides(t, p, gpu, tied, g->n_nics);
 
 	if (!why)
 		return;
@@ -308,7 +321,7 @@ static void notes(const struct topo *t, struct topo_plan *p, size_t candidates)
 		topo_plan_note(p, "%zu NIC%s for %zu GPUs: GPUs share %s", candidates,
 			candidates == 1 ? "" : "s", p->n_gpus, candidates == 1 ? "it" : "them");
 	note_gpus(p, far_off, "no local NIC for", ": theirs is on another NUMA node (SYS)");
-	if (!c2c)
+	if (!c2c && !p->sockets)
 		note_gpus(p, through_cpu, "no NIC on the switch of",
 			": the way goes through the CPU (PHB, NODE), where NCCL uses no GPUDirect "
 			"RDMA by default");

@@ -7,6 +7,7 @@
 #ifndef TOPO_PLAN_H
 #define TOPO_PLAN_H
 
+#include "bench/core/opt.h"
 #include "topo/topo.h"
 
 #define TOPO_PLAN_MAX_GPUS 64
@@ -77,11 +78,13 @@ void topo_plan_hca(const struct topo *t, const struct topo_plan *p, struct fb_st
 /** For people: who gets what and why, notes, and lines to paste. */
 void topo_plan_text(const struct topo *t, const struct topo_plan *p, struct fb_strbuf *out);
 /**
- * Open MPI's rankfile (logical cores) for `nodes` nodes alike, one rank a GPU.
+ * Open MPI's rankfile (logical cores), one rank a GPU, for nodes alike. Names, because Open MPI 4.1
+ * takes relative hosts ("+n0") from a resource manager's allocation only.
+ * @param hosts their names; none: localhost alone
  * @return 0; -ENODATA with *e when a GPU's cores are not known (exit 3)
  */
-int topo_plan_rankfile(const struct topo_plan *p, unsigned nodes, struct fb_strbuf *out,
-	struct fb_err *e) FB_MUST_CHECK;
+int topo_plan_rankfile(const struct topo_plan *p, const struct fb_opt_list *hosts,
+	struct fb_strbuf *out, struct fb_err *e) FB_MUST_CHECK;
 /** Sets plan[], ambiguous[], plan_notes[], irq_cpus[], nccl_ib_hca in the topology object. */
 void topo_plan_json(const struct topo *t, const struct topo_plan *p, json_t *doc);
 /** Of nics[] in devs[]' order; NULL when d is no NIC of the plan. */

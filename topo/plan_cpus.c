@@ -388,6 +388,13 @@ static int share(struct work *w, const struct group *gr)
 	return rc;
 }
 
+static int compare_irq(const void *a, const void *b)
+{
+	const struct topo_plan_irq *x = a, *y = b;
+
+	return (x->numa > y->numa) - (x->numa < y->numa);
+}
+
 int topo_plan_cpus(const struct topo *t, struct topo_plan *p)
 {
 	struct work *w = calloc(1, sizeof(*w));
@@ -409,6 +416,8 @@ int topo_plan_cpus(const struct topo *t, struct topo_plan *p)
 		topo_plan_note(p,
 			"which CPUs share a core is not recorded: the shares go by Linux' "
 			"usual numbering");
+	if (p->n_irq)
+		qsort(p->irq, p->n_irq, sizeof(*p->irq), compare_irq);
 	for (size_t i = 0; i < w->n_groups; i++)
 		hwloc_bitmap_free(w->groups[i].cpus);
 	for (size_t i = 0; i < w->n_cores; i++)

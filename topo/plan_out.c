@@ -248,9 +248,11 @@ void topo_plan_text(const struct topo *t, const struct topo_plan *p, struct fb_s
 
 /* ---- rankfile -------------------------------------------------------------------------------- */
 
-int topo_plan_rankfile(
-	const struct topo_plan *p, unsigned nodes, struct fb_strbuf *out, struct fb_err *e)
+int topo_plan_rankfile(const struct topo_plan *p, const struct fb_opt_list *hosts,
+	struct fb_strbuf *out, struct fb_err *e)
 {
+	size_t nodes = hosts->n ? hosts->n : 1;
+
 	if (!p->n_gpus)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENODATA, "no rankfile: no GPU is visible");
 	for (size_t g = 0; g < p->n_gpus; g++)
@@ -263,14 +265,13 @@ int topo_plan_rankfile(
 			return -ENODATA;
 		}
 	fb_strbuf_printf(out,
-		"# One rank a GPU, %zu a node, in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID. Slots "
-		"are logical cores.\n"
-		"# mpirun --rankfile FILE -H host1:%zu[,host2:%zu...] ...\n",
-		p->n_gpus, p->n_gpus, p->n_gpus);
-	for (unsigned n = 0; n < nodes; n++)
+		"# One rank a GPU, in the order of CUDA_DEVICE_ORDER=PCI_BUS_ID; slots are logical "
+		"cores.\n# mpirun --rankfile FILE -np %zu ...\n",
+		nodes * p->n_gpus);
+	for (size_t n = 0; n < nodes; n++)
 		for (size_t g = 0; g < p->n_gpus; g++)
-			fb_strbuf_printf(out, "rank %zu=+n%u slot=%s\n", n * p->n_gpus + g, n,
-				p->gpus[g].cores);
+			fb_strbuf_printf(out, "rank %zu=%s slot=%s\n", n * p->n_gpus + g,
+				hosts->n ? hosts->v[n] : "localhost", p->gpus[g].cores);
 	return 0;
 }
 

@@ -204,6 +204,26 @@ static void test_gpus_without_local_nic(void **state)
 	topo_free(t);
 }
 
+/** The same as nvidia-smi's text, recorded there: the matrix shows switches, so SYS is a fact. */
+static void test_levante_text(void **state)
+{
+	struct topo *t;
+	struct fb_err e = {0};
+
+	if (topo_load_smi(FB_TESTDATA("topo", "smi/levante_4gpu_2nic_topo_mp.txt"), &t, &e) != 0)
+		fail_msg("%s", e.msg);
+	struct topo_plan *p = plan_of(t);
+
+	for (size_t g = 0; g < 4; g++)
+		assert_false(p->gpus[g].ambiguous);
+	assert_int_equal(p->gpus[1].nics[0], 0);
+	assert_int_equal(p->gpus[2].nics[0], 1);
+	assert_string_equal(p->gpus[0].cpus, "48-63,176-191");
+	assert_true(noted(p, "no local NIC for GPU0, GPU3:"));
+	topo_plan_free(p);
+	topo_free(t);
+}
+
 /* ---- what the tree cannot tell --------------------------------------------------------------- */
 
 static void test_guest_is_not_guessed(void **state)
@@ -593,6 +613,9 @@ static void test_tree_and_outputs(void **state)
 	struct fb_strbuf b = {0};
 	struct fb_err e = {0};
 
+	const char *names[] = {"n1", "n2"};
+	const struct fb_opt_list hosts = {names, 2}, alone = {0};
+
 	tree_new(&tree);
 	node_gpus(&tree);
 	struct topo *t = load_tree(tree.dir);
@@ -603,11 +626,14 @@ static void test_tree_and_outputs(void **state)
 	assert_string_equal(p->gpus[1].cpus, "3");
 	assert_string_equal(p->gpus[2].cpus, "5-7");
 	assert_int_equal(p->gpus[2].n_cores, 3);
-	assert_int_equal(topo_plan_rankfile(p, 2, &b, &e), 0);
+	assert_int_equal(topo_plan_rankfile(p, &hosts, &b, &e), 0);
 	const char *ranks = strstr(b.s, "rank 0");
 
-	assert_string_equal(ranks, "rank 0=+n0 slot=2\nrank 1=+n0 slot=3\nrank 2=+n0 slot=5-7\n"
-				   "rank 3=+n1 slot=2\nrank 4=+n1 slot=3\nrank 5=+n1 slot=5-7\n");
+	assert_string_equal(ranks, "rank 0=n1 slot=2\nrank 1=n1 slot=3\nrank 2=n1 slot=5-7\n"
+				   "rank 3=n2 slot=2\nrank 4=n2 slot=3\nrank 5=n2 slot=5-7\n");
+	fb_strbuf_free(&b);
+	assert_int_equal(topo_plan_rankfile(p, &alone, &b, &e), 0);
+	assert_non_null(strstr(b.s, "\nrank 0=localhost slot=2\n"));
 	fb_strbuf_free(&b);
 	topo_plan_text(t, p, &b);
 	assert_non_null(strstr(b.s, "export NCCL_IB_HCA=\"=mlx5_0,mlx5_2\""));
@@ -620,7 +646,7 @@ static void test_tree_and_outputs(void **state)
 	/* Without cores there is no rankfile, and the reason is told. */
 	t = model_node(1, 1, 1);
 	p = plan_of(t);
-	assert_int_equal(topo_plan_rankfile(p, 1, &b, &e), -ENODATA);
+	assert_int_equal(topo_plan_rankfile(p, &alone, &b, &e), -ENODATA);
 	assert_int_equal(e.exit, FB_EXIT_UNMEASURED);
 	topo_plan_free(p);
 	topo_free(t);
@@ -812,6 +838,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_shared_nics),
 		cmocka_unit_test(test_several_nics_each),
 		cmocka_unit_test(test_gpus_without_local_nic),
+		cmocka_unit_test(test_levante_text),
 		cmocka_unit_test(test_guest_is_not_guessed),
 		cmocka_unit_test(test_guest_that_tells),
 		cmocka_unit_test(test_emulated_bridges),
