@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -66,7 +67,8 @@ static unsigned long pages_in_use(void)
 	return n;
 }
 
-static void child(const char *xml, size_t len)
+/** @param out what hwloc says of the file goes there */
+static void child(const char *xml, size_t len, int out)
 {
 	static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU};
 	unsigned long long used =
@@ -76,10 +78,10 @@ static void child(const char *xml, size_t len)
 
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
 		signal(deadly[i], SIG_DFL);
-	if (null >= 0) {
+	if (null >= 0)
 		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
+	dup2(out, STDERR_FILENO);
+	setenv("HWLOC_XML_VERBOSE", "1", 1);
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_CPU, TRIAL_CPU_S);
 	/* A sanitizer's shadow is terabytes of address space: no limit can be told there. */
@@ -92,27 +94,72 @@ static void child(const char *xml, size_t len)
 	_exit(rc ? 1 : 0);
 }
 
-/** @return the child's wait status, or -errno */
-static int wait_for(pid_t pid, int fd)
+/**
+ * Read until the pipe's other end closes, which is with the child; then wait for that.
+ * @param said the beginning of what the child wrote
+ * @return the child's wait status, or -errno
+ */
+static int wait_for(pid_t pid, int fd, char *said, size_t len)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int status = 0, n;
+	size_t used = 0;
+	int status = 0;
 
-	/* The pipe's other end closes with the child. */
-	do {
-		n = poll(&p, 1, TRIAL_WALL_MS);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		kill(pid, SIGKILL);
+	for (;;) {
+		char buf[1024];
+		int n = poll(&p, 1, TRIAL_WALL_MS);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		ssize_t k = n > 0 ? read(fd, buf, sizeof(buf)) : -1;
+
+		if (k < 0 && n > 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			kill(pid, SIGKILL);
+		if (k <= 0)
+			break;
+		size_t keep = (size_t)k < len - 1 - used ? (size_t)k : len - 1 - used;
+
+		memcpy(said + used, buf, keep);
+		used += keep;
+	}
+	said[used] = '\0';
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return status;
 }
 
+/** The line of hwloc's that tells the cause: not what it says of every file, nor of every failure.
+ */
+static void cause(const char *said, char *why, size_t len)
+{
+	static const char *const noise[] = {"without DTD", "discovery failed", "Loading XML"};
+	char line[160];
+
+	snprintf(why, len, "no reason told");
+	for (const char *s = said; *s;) {
+		size_t n = strcspn(s, "\n");
+		bool telling = n > 0;
+
+		snprintf(line, sizeof(line), "%.*s", (int)n, s);
+		for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
+			telling = telling && !strstr(line, noise[i]);
+		if (telling) {
+			const char *text = strstr(line, ": ");
+
+			topo_copy(why, len, text ? text + 2 : line);
+			return;
+		}
+		s += n + (s[n] == '\n');
+	}
+}
+
 /** @return 0: hwloc lives and reads it */
 static int try_in_child(const char *xml, size_t len, const char *what, struct fb_err *e)
 {
+	char said[2048], why[160];
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
@@ -130,10 +177,10 @@ static int try_in_child(const char *xml, size_t len, const char *what, struct fb
 	}
 	if (pid == 0) {
 		close(fds[0]);
-		child(xml, len);
+		child(xml, len, fds[1]);
 	}
 	close(fds[1]);
-	int status = wait_for(pid, fds[0]);
+	int status = wait_for(pid, fds[0], said, sizeof(said));
 
 	close(fds[0]);
 	if (status < 0)
@@ -141,9 +188,10 @@ static int try_in_child(const char *xml, size_t len, const char *what, struct fb
 			strerror(-status));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
+	cause(said, why, sizeof(why));
 	if (WIFEXITED(status))
 		return fb_fail(e, FB_EXIT_USAGE, EINVAL,
-			"%s: hwloc refuses it: not whole, or not what hwloc writes", what);
+			"%s: not what hwloc writes, or not whole: hwloc says: %s", what, why);
 	return fb_fail(e, FB_EXIT_USAGE, EINVAL, "%s: hwloc dies of it (%s): it contradicts itself",
 		what, strsignal(WTERMSIG(status)));
 }

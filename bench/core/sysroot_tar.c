@@ -247,9 +247,12 @@ static int copy_data(struct unpack *u, int fd, const char *name)
 
 static int make_file(struct unpack *u, int dir, const char *name)
 {
-	(void)unlinkat(dir, name, 0);
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dir, name, flags, 0600);
 
+	/* The later of two entries counts, as tar itself has it. */
+	if (fd < 0 && errno == EEXIST && unlinkat(dir, name, 0) == 0)
+		fd = openat(dir, name, flags, 0600);
 	if (fd < 0)
 		return refuse(u, EINVAL, "%s is a file and a folder", name);
 	int rc = copy_data(u, fd, name);
@@ -308,7 +311,6 @@ static int make_entry(struct unpack *u, struct archive_entry *entry)
 				u->file, strerror(errno));
 	} else if (link && link_stays(path, link)) {
 		/* A link that leads out is left out: it told of the recorded machine nothing. */
-		(void)unlinkat(dir, name, 0);
 		if (symlinkat(link, dir, name) != 0 && errno != EEXIST)
 			rc = refuse(u, EINVAL, "its link %s cannot be made", path);
 	}
