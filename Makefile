@@ -61,8 +61,9 @@ include bench/core/module.mk bench/oob/module.mk bench/mem/module.mk bench/train
 	reports/module.mk
 
 DEPS_CFLAGS := $(sort $(HWLOC_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(MNL_CFLAGS) $(XML2_CFLAGS) \
-	$(VERBS_CFLAGS) $(RDMACM_CFLAGS))
-DEPS_LIBS := $(HWLOC_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(MNL_LIBS) $(XML2_LIBS) $(RDMACM_LIBS) $(VERBS_LIBS)
+	$(ARCHIVE_CFLAGS) $(VERBS_CFLAGS) $(RDMACM_CFLAGS))
+DEPS_LIBS := $(HWLOC_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(MNL_LIBS) $(XML2_LIBS) $(ARCHIVE_LIBS) \
+	$(RDMACM_LIBS) $(VERBS_LIBS)
 GIT := $(shell git describe --always --dirty 2>/dev/null)
 CPPFLAGS := -I. -I$(O)/gen -D_GNU_SOURCE
 CFLAGS  = $(BASE_CFLAGS) $(DEPS_CFLAGS)

@@ -32,6 +32,8 @@ static void list(const struct fb_cmd *table, const char *before, FILE *out)
 	for (; table->name; table++) {
 		char name[64];
 		snprintf(name, sizeof(name), "%s%s", before, table->name);
+		if (table->sub && table->spec)
+			fprintf(out, "  %-18s %s\n", name, table->summary);
 		if (table->sub) {
 			char group[66];
 			snprintf(group, sizeof(group), "%s ", name);
@@ -73,6 +75,13 @@ static int unknown(const struct fb_cmd *table, const char *group, const char *wo
 	return FB_EXIT_USAGE;
 }
 
+static bool is_word(const struct fb_cmd *table, const char *word)
+{
+	while (table->name && strcmp(table->name, word) != 0)
+		table++;
+	return table->name != NULL;
+}
+
 static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, const char *group,
 	int argc, char **argv)
 {
@@ -93,9 +102,12 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 			continue;
 		if (c->run == NULL && !c->sub) /* run: the one command that must know all others */
 			return run_plan_main(argc - 1, argv + 1, commands);
-		/* A group may have options of its own: "check --list". */
+		/* A group may have options of its own, "check --list"; or be a command that has other
+		 * commands beside it: "topo", "topo fabric". */
 		bool own = c->sub && c->run && argc > 2 && argv[2][0] == '-' &&
 			   strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0;
+		if (c->sub && c->run && c->spec)
+			own = argc < 3 || !is_word(c->sub, argv[2]);
 		if (!c->sub || own)
 			return c->run(argc - 1, argv + 1);
 		snprintf(next, sizeof(next), "%s%s ", group, c->name);

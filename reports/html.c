@@ -10,6 +10,7 @@
 #include "embed.h"
 #include "reports/claims.h"
 #include "reports/incast.h"
+#include "reports/loss.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
@@ -67,7 +68,7 @@ static bool has_values(const json_t *doc, const char *section)
 	size_t i;
 	json_array_foreach (json_object_get(doc, "results"), i, r) {
 		if (!json_is_integer(json_object_get(json_object_get(r, "params"), "size")) &&
-			strcmp(rep_section_of(r), section) == 0)
+			strcmp(rep_section_of(r), section) == 0 && !rep_loss_result(r))
 			return true;
 	}
 	return false;
@@ -93,7 +94,9 @@ static void all_sections(struct fb_strbuf *b, const struct rep_page *p)
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		const char *name = sections[i].name;
 		bool any = has_figures(p->figures, name) || has_values(p->doc, name);
-		if (!any && (!sections[i].missing || (i == 0 && json_object_get(p->doc, "pairs")) ||
+		if (!any && (!sections[i].missing ||
+				    (i == 0 && (json_object_get(p->doc, "pairs") ||
+						       json_object_get(p->doc, "loss"))) ||
 				    only_claims(p->doc)))
 			continue;
 		rep_tag(b, "h2", NULL, "%s", name);
@@ -172,6 +175,7 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 		rep_tag(b, "p", "notice", "%s.", p->no_plots);
 	rep_html_pairs(b, p->doc, p->maps, p->no_plots);
 	rep_html_incasts(b, p->incasts, p->no_plots);
+	rep_html_losses(b, p->losses, p->no_plots);
 	all_sections(b, p);
 	rep_html_claims(b, p->doc);
 	rep_html_rates(b, p->doc);

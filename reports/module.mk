@@ -17,3 +17,5 @@ TESTS += reports/compare_fleet_test.c
 TESTS += reports/gate_file_test.c reports/compare_power_test.c
 TESTS += reports/rank_test.c reports/report_test.c reports/compare_test.c
 EMBED += reports/report.css reports/expected.csv
+SRC += reports/loss.c reports/loss_html.c
+TESTS += reports/loss_test.c

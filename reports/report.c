@@ -16,12 +16,14 @@
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
 #include "reports/incast.h"
+#include "reports/loss.h"
 #include "reports/pairs.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
 
 struct report_cfg {
 	char *input, *output;
+	struct fb_opt_list with;
 	bool plots_only;
 };
 
@@ -38,6 +40,12 @@ static const struct fb_opt report_opts[] = {
 		.offset = offsetof(struct report_cfg, output),
 		.arg = "FILE",
 		.help = "the page: DIR/report.html, or FILE with .html instead of .json, by default"},
+	{.name = "with",
+		.type = FB_OPT_LIST,
+		.offset = offsetof(struct report_cfg, with),
+		.arg = "FILE,...",
+		.help = "further documents whose results belong beside these: training steps at the "
+			"rates of a loss sweep"},
 	{.name = "plots-only",
 		.type = FB_OPT_FLAG,
 		.offset = offsetof(struct report_cfg, plots_only),
@@ -150,9 +158,21 @@ static int make_plots(
 	return rc;
 }
 
+static int join_others(json_t *doc, const struct fb_opt_list *with, struct fb_err *e)
+{
+	int rc = 0;
+	for (size_t i = 0; i < with->n && rc == 0; i++) {
+		json_t *other = fb_doc_load(with->v[i], e);
+		rc = other ? rep_loss_join(doc, other, e) : e->code;
+		json_decref(other);
+	}
+	return rc;
+}
+
 static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
-	const struct rep_incasts *incasts, const struct rep_training *training,
-	const struct paths *p, const json_t *doc, const char *why, struct fb_err *e)
+	const struct rep_incasts *incasts, const struct rep_losses *losses,
+	const struct rep_training *training, const struct paths *p, const json_t *doc,
+	const char *why, struct fb_err *e)
 {
 	char base[4096];
 	struct fb_strbuf b = {0};
@@ -161,6 +181,7 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 		.figures = all,
 		.maps = maps,
 		.incasts = incasts,
+		.losses = losses,
 		.training = training,
 		.base = p->is_dir ? base : NULL,
 		.data_name = base_name(p->doc),
@@ -182,6 +203,7 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	struct rep_figures all = {0};
 	struct rep_maps maps = {0};
 	struct rep_incasts incasts = {0};
+	struct rep_losses losses = {0};
 	struct rep_training training = {0};
 	char why[768] = "";
 	int rc = find_paths(cfg, &p, e);
@@ -194,7 +216,9 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 				"a run directory holds run.json; `fabricbench run PLAN -o DIR` makes one");
 		return e->code;
 	}
-	rc = rep_figures_build(doc, &all, e);
+	rc = join_others(doc, &cfg->with, e);
+	if (rc == 0)
+		rc = rep_figures_build(doc, &all, e);
 	if (rc == 0)
 		rc = make_plots(&all, &p, why, sizeof(why), e);
 	if (rc == 0)
@@ -203,11 +227,14 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		rc = rep_training_make(&training, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0)
 		rc = rep_incasts_make(&incasts, doc, p.plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_losses_make(&losses, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &maps, &incasts, &training, &p, doc, why, e);
+		rc = make_page(&all, &maps, &incasts, &losses, &training, &p, doc, why, e);
 	if (rc == 0)
 		printf("%s\n", cfg->plots_only ? p.plots : p.html);
 	rep_training_free(&training);
+	rep_losses_free(&losses);
 	rep_incasts_free(&incasts);
 	rep_maps_free(&maps);
 	rep_figures_free(&all);

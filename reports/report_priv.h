@@ -111,12 +111,14 @@ int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MU
 /* html.c: the page. */
 struct rep_maps;
 struct rep_incasts;
+struct rep_losses;
 struct rep_training;
 struct rep_page {
 	const json_t *doc;
 	const struct rep_maps *maps;         /* of pairs; see pairs.h */
 	const struct rep_training *training; /* see training.h */
 	const struct rep_incasts *incasts;   /* see incast.h; may be NULL */
+	const struct rep_losses *losses;     /* see loss.h; may be NULL */
 	const struct rep_figures *figures;
 	const char *base; /* run directory (topology.svg, topology.json); NULL: lone document */
 	const char *data_name;  /* "run.json", for the footer */

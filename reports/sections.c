@@ -9,6 +9,7 @@
 
 #include "bench/core/json.h"
 #include "bench/core/units.h"
+#include "reports/loss.h"
 #include "reports/report_priv.h"
 
 static const json_t *get(const json_t *o, const char *key)
@@ -354,7 +355,7 @@ void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section
 		const json_t *validity = get(r, "validity");
 		const char *state = fb_json_str(validity, "state", "valid");
 		if (json_is_integer(get(get(r, "params"), "size")) ||
-			strcmp(rep_section_of(r), section) != 0)
+			strcmp(rep_section_of(r), section) != 0 || rep_loss_result(r))
 			continue;
 		if (n++ == 0)
 			head(b, names);

@@ -18,14 +18,7 @@
 
 /* ---- hwloc's environment --------------------------------------------------------------------- */
 
-struct env_guard {
-	const char *name;
-	const char *value; /* NULL: unset while we read */
-	char *old;
-};
-
-/** What decides where hwloc reads from. A user's own settings hold for the live machine only. */
-static void env_enter(struct env_guard *g, size_t n)
+void topo_env_enter(struct topo_env *g, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *old = getenv(g[i].name);
@@ -38,7 +31,7 @@ static void env_enter(struct env_guard *g, size_t n)
 	}
 }
 
-static void env_leave(struct env_guard *g, size_t n)
+void topo_env_leave(struct topo_env *g, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (g[i].old)
@@ -53,7 +46,7 @@ static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err 
 {
 	/* HIDE_ERRORS 2: what hwloc says on stderr of 32-bit PCI domains and of a missing /sys, we
 	 * say. The others are for recorded trees only. */
-	struct env_guard guards[] = {
+	struct topo_env guards[] = {
 		{"HWLOC_HIDE_ERRORS", "2", NULL},
 		{"HWLOC_FSROOT", r->dir, NULL},
 		{"HWLOC_COMPONENTS", "linux,stop", NULL},
@@ -68,7 +61,7 @@ static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err 
 	hwloc_topology_t hw = NULL;
 	int rc = 0;
 
-	env_enter(guards, n_guards);
+	topo_env_enter(guards, n_guards);
 	if (hwloc_topology_init(&hw) != 0) {
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, errno ? errno : ENOMEM,
 			"hwloc_topology_init: %s", strerror(errno));
@@ -93,7 +86,7 @@ static int load_hwloc(struct topo *t, const struct fb_sysroot *r, struct fb_err 
 	}
 	t->hwloc = hw;
 leave_env:
-	env_leave(guards, n_guards);
+	topo_env_leave(guards, n_guards);
 	return rc;
 }
 
@@ -202,8 +195,14 @@ static int read_distances(struct topo *t)
 	struct hwloc_distances_s *d = NULL;
 	unsigned nr = 1;
 
-	if (hwloc_distances_get_by_name(t->hwloc, "NUMALatency", &nr, &d, 0) != 0 || nr == 0 || !d)
-		return 0;
+	if (hwloc_distances_get_by_name(t->hwloc, "NUMALatency", &nr, &d, 0) != 0 || nr == 0 || !d) {
+		/* Files of hwloc 1 and of users give the matrix no name. */
+		nr = 1;
+		if (hwloc_distances_get_by_type(t->hwloc, HWLOC_OBJ_NUMANODE, &nr, &d,
+			    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+			nr == 0 || !d)
+			return 0;
+	}
 	t->distance = calloc(t->n_numa * t->n_numa, sizeof(*t->distance));
 	if (!t->distance) {
 		hwloc_distances_release(t->hwloc, d);
@@ -240,12 +239,19 @@ int topo_read_cpus(struct topo *t, const struct fb_sysroot *r, struct fb_err *e)
 		topo_warn(t, "%s: packages and NUMA nodes are unknown", why.msg);
 		return 0;
 	}
-	if (!rc)
-		rc = read_packages(t);
+	return rc ? rc : topo_read_hwloc(t);
+}
+
+int topo_read_hwloc(struct topo *t)
+{
+	int rc = read_packages(t);
+
 	if (!rc)
 		rc = read_numa(t);
 	if (!rc && t->n_numa > 1)
 		rc = read_distances(t);
+	if (!rc)
+		rc = topo_read_memattrs(t);
 	if (rc)
 		return rc;
 	t->cores = (unsigned)hwloc_get_nbobjs_by_type(t->hwloc, HWLOC_OBJ_CORE);

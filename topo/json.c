@@ -3,11 +3,15 @@
  * The topology as one JSON object. Unknown numbers are null, unknown texts absent; nothing here
  * names a host unless the caller wants it.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/json.h"
 #include "bench/core/sysinfo.h"
+#include "topo/fingerprint.h"
+#include "topo/nccl_path.h"
+#include "topo/plan.h"
 #include "topo/topo_priv.h"
 
 static void set_numa(json_t *o, int numa)
@@ -42,8 +46,9 @@ static json_t *link_json(const struct topo *t, int pci)
 	set_uint(o, "width", l->now_width);
 	json_object_set_new(o, "max_speed", positive(l->max_gts));
 	set_uint(o, "max_width", l->max_width);
-	json_object_set_new(
-		o, "bandwidth", positive(topo_link_bandwidth(l->now_gts, l->now_width)));
+	double bw = topo_link_bandwidth(l->now_gts, l->now_width);
+
+	json_object_set_new(o, "bandwidth", positive(bw > 0 ? bw : l->bandwidth));
 	fb_json_set_bool(o, "downtrained", topo_link_downtrained(t, &t->pci[pci]));
 	return o;
 }
@@ -65,6 +70,28 @@ static json_t *packages_json(const struct topo *t)
 			if (t->numa[k].package == (int)i)
 				json_array_append_new(nodes, json_integer(t->numa[k].os_index));
 		json_object_set_new(o, "numa_nodes", nodes);
+		json_array_append_new(a, o);
+	}
+	return a;
+}
+
+/** What firmware tells of access to this node's memory, by the node whose CPUs access it. */
+static json_t *access_json(const struct topo *t, size_t target)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < t->n_numa; i++) {
+		size_t at = i * t->n_numa + target;
+		double ns = t->latency_ns ? t->latency_ns[at] : NAN;
+		double bw = t->bandwidth ? t->bandwidth[at] : NAN;
+
+		if (isnan(ns) && isnan(bw))
+			continue;
+		json_t *o = json_object();
+
+		fb_json_set_int(o, "from", t->numa[i].os_index);
+		json_object_set_new(o, "latency_ns", positive(ns));
+		json_object_set_new(o, "bandwidth", positive(bw));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -93,6 +120,8 @@ static json_t *numa_json(const struct topo *t)
 					d, json_integer(t->distance[i * t->n_numa + k]));
 			json_object_set_new(o, "distances", d);
 		}
+		if (t->latency_ns || t->bandwidth)
+			json_object_set_new(o, "access", access_json(t, i));
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -133,41 +162,33 @@ static size_t nearest(const struct topo *t, const struct topo_dev *gpu, const st
 	return k;
 }
 
-/**
- * A GPU's plan is the NICs on its own switch (PIX, PXB). Where none is, or where all NICs are as
- * near as each other to it (guests hide the switches), the tree does not decide: ambiguous, with
- * why.
- */
-static void plan_gpu(const struct topo *t, const struct topo_gpu *g, const struct near *near,
-	size_t n, json_t *plan, json_t *ambiguous)
+static json_t *fast_json(const struct topo *t, size_t gpu)
 {
-	size_t ties = 0;
+	static const char *const kinds[] = {"nvlink", "xgmi", "c2c"};
+	json_t *a = json_array();
 
-	while (ties < n && near[ties].path == near[0].path)
-		ties++;
-	json_t *o = json_object(), *nics = json_array();
+	for (size_t i = 0; i < t->n_fast; i++) {
+		const struct topo_fast *f = &t->fast[i];
+		json_t *o;
 
-	fb_json_set_str(o, "gpu", g->name);
-	for (size_t i = 0; i < ties; i++)
-		json_array_append_new(nics, json_string(near[i].dev->name));
-	json_object_set_new(o, "nics", nics);
-	if (n && near[0].path <= TOPO_PATH_PXB) {
-		fb_json_set_str(o, "path", topo_path_name(near[0].path));
-		set_numa(o, t->pci[g->pci].numa);
-		set_text(o, "cpus", t->pci[g->pci].cpus);
-		json_array_append_new(plan, o);
-		return;
+		if (f->gpu != (int)gpu)
+			continue;
+		o = json_object();
+		fb_json_set_str(o, "kind", kinds[f->kind]);
+		fb_json_set_str(o, "to",
+			f->peer >= 0                   ? t->gpus[f->peer].name
+			: f->peer_class >> 8 == 0x0680 ? "switch"
+			: f->kind == TOPO_FAST_C2C     ? "cpu"
+						       : "?");
+		set_text(o, "to_bdf", f->peer_bdf);
+		fb_json_set_int(o, "links", f->count);
+		json_object_set_new(o, "bandwidth", positive(f->bandwidth));
+		json_array_append_new(a, o);
 	}
-	fb_json_set_str(o, "why",
-		!n                   ? "no network device is visible"
-		: t->virtual_machine ? "a virtual machine's PCI tree hides the switches"
-		: near[0].path == TOPO_PATH_UNKNOWN ? "the tree does not tell where they are"
-						    : "no NIC shares a PCIe switch with this GPU");
-	json_array_append_new(ambiguous, o);
+	return a;
 }
 
-static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size_t n, json_t *plan,
-	json_t *ambiguous)
+static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size_t n)
 {
 	json_t *a = json_array();
 	struct near *near = calloc(n + 1, sizeof(*near));
@@ -180,7 +201,7 @@ static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size
 		json_t *o = json_object(), *nics = json_array();
 
 		fb_json_set_str(o, "name", g->name);
-		fb_json_set_str(o, "bdf", p->bdf);
+		json_object_set_new(o, "bdf", p->bdf[0] ? json_string(p->bdf) : json_null());
 		set_text(o, "vendor", topo_vendor_name(p->vendor));
 		set_text(o, "model", g->model);
 		fb_json_set_int(o, "pci_vendor", p->vendor);
@@ -199,15 +220,17 @@ static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size
 			json_array_append_new(nics, nic);
 		}
 		json_object_set_new(o, "nics", nics);
+		json_object_set_new(o, "fast_links", fast_json(t, devs[i].index));
 		json_array_append_new(a, o);
-		plan_gpu(t, g, near, k, plan, ambiguous);
 	}
 	free(near);
 	return a;
 }
 
-static json_t *nics_json(const struct topo *t, const struct topo_dev *devs, size_t n)
+static json_t *nics_json(const struct topo *t, const struct topo_plan *plan)
 {
+	const struct topo_dev *devs = plan->devs;
+	size_t n = plan->n_devs;
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < n; i++) {
@@ -238,8 +261,14 @@ static json_t *nics_json(const struct topo *t, const struct topo_dev *devs, size
 		}
 		set_uint(o, "rate_bps", rate);
 		json_object_set_new(o, "link", link_json(t, d->pci));
-		/* A rail is a NIC's place in the fabric; one node's tree does not know it. */
-		json_object_set_new(o, "rail", json_null());
+		const struct topo_plan_nic *nic = topo_plan_nic(plan, i);
+
+		json_object_set_new(
+			o, "rail", nic && nic->rail >= 0 ? json_integer(nic->rail) : json_null());
+		if (nic) {
+			fb_json_set_str(o, "role", topo_nic_role_name(nic->role));
+			set_text(o, "why", nic->why);
+		}
 		json_array_append_new(a, o);
 	}
 	return a;
@@ -309,8 +338,12 @@ static json_t *pci_json(const struct topo *t)
 
 	for (size_t i = 0; i < t->n_pci; i++) {
 		const struct topo_pci *p = &t->pci[i];
-		json_t *o = json_object();
+		json_t *o;
 
+		/* A GPU of nvidia-smi's matrix, which names no addresses. */
+		if (!p->bdf[0])
+			continue;
+		o = json_object();
 		fb_json_set_str(o, "bdf", p->bdf);
 		fb_json_set_int(o, "class", p->class_code);
 		fb_json_set_int(o, "vendor", p->vendor);
@@ -322,7 +355,7 @@ static json_t *pci_json(const struct topo *t)
 		if (p->physfn >= 0)
 			fb_json_set_str(o, "physfn", t->pci[p->physfn].bdf);
 		set_numa(o, p->numa);
-		if (p->link.now_gts > 0 || p->link.max_gts > 0)
+		if (p->link.now_gts > 0 || p->link.max_gts > 0 || p->link.bandwidth > 0)
 			json_object_set_new(o, "link", link_json(t, (int)i));
 		json_array_append_new(a, o);
 	}
@@ -331,35 +364,50 @@ static json_t *pci_json(const struct topo *t)
 
 static json_t *paths_json(const struct topo *t, const struct topo_dev *devs, size_t n)
 {
+	enum topo_nccl *nccl = n <= TOPO_MAX_MATRIX ? calloc(n * n + 1, sizeof(*nccl)) : NULL;
 	json_t *a = json_array();
+	char type[32];
 
-	for (size_t i = 0; i < n && n <= TOPO_MAX_MATRIX; i++)
+	if (!nccl || topo_nccl_classes(t, devs, n, nccl) != 0)
+		n = 0;
+	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n; k++) {
+			bool fast = topo_path(t, &devs[i], &devs[k]) == TOPO_PATH_NV;
+			double bw = fast ? topo_fast_bandwidth(t, devs[i].index, devs[k].index)
+					 : topo_path_bandwidth(t, &devs[i], &devs[k]);
 			json_t *o = json_object();
 
 			fb_json_set_str(o, "a", devs[i].name);
 			fb_json_set_str(o, "b", devs[k].name);
-			fb_json_set_str(
-				o, "type", topo_path_name(topo_path(t, &devs[i], &devs[k])));
-			json_object_set_new(o, "bandwidth",
-				positive(topo_path_bandwidth(t, &devs[i], &devs[k])));
+			fb_json_set_str(o, "type",
+				topo_path_text(t, &devs[i], &devs[k], type, sizeof(type)));
+			json_object_set_new(o, "bandwidth", positive(bw));
+			fb_json_set_str(o, "nccl", topo_nccl_name(nccl[i * n + k]));
 			json_array_append_new(a, o);
 		}
+	free(nccl);
 	return a;
 }
 
 json_t *topo_to_json(const struct topo *t, bool anonymous)
 {
-	struct topo_dev *devs;
-	size_t n;
+	static const char *const sources[] = {
+		"live", "sysroot", "hwloc-xml", "nccl-xml", "nvidia-smi"};
+	struct topo_plan *plan;
+	struct topo_shape *shape;
 	char host[256];
 
-	if (topo_devices(t, &devs, &n) != 0)
+	if (topo_plan_make(t, &plan, NULL) != 0)
 		return NULL;
-	json_t *o = json_object(), *plan = json_array(), *ambiguous = json_array();
-	json_t *warnings = json_array();
+	if (topo_shape_make(t, &shape) != 0) {
+		topo_plan_free(plan);
+		return NULL;
+	}
+	json_t *o = json_object(), *warnings = json_array();
 
 	fb_json_set_str(o, "schema", TOPO_SCHEMA);
+	fb_json_set_str(o, "source",
+		t->source <= TOPO_FROM_SMI ? sources[t->source] : sources[TOPO_FROM_SYSROOT]);
 	fb_json_set_bool(o, "recorded", !t->live);
 	fb_json_set_bool(o, "virtual_machine", t->virtual_machine);
 	if (!anonymous && t->live) {
@@ -370,20 +418,21 @@ json_t *topo_to_json(const struct topo *t, bool anonymous)
 	fb_json_set_int(o, "pus", t->pus);
 	json_object_set_new(o, "packages", packages_json(t));
 	json_object_set_new(o, "numa_nodes", numa_json(t));
-	json_object_set_new(o, "gpus", gpus_json(t, devs, n, plan, ambiguous));
-	json_object_set_new(o, "nics", nics_json(t, devs, n));
+	json_object_set_new(o, "gpus", gpus_json(t, plan->devs, plan->n_devs));
+	json_object_set_new(o, "nics", nics_json(t, plan));
 	json_object_set_new(o, "rdma_devices", rdma_json(t));
 	json_object_set_new(o, "netdevs", netdevs_json(t));
 	json_object_set_new(o, "pci", pci_json(t));
-	json_object_set_new(o, "paths", paths_json(t, devs, n));
-	json_object_set_new(o, "plan", plan);
-	json_object_set_new(o, "ambiguous", ambiguous);
+	json_object_set_new(o, "paths", paths_json(t, plan->devs, plan->n_devs));
+	topo_plan_json(t, plan, o);
 	for (size_t i = 0; i < t->n_warnings; i++) {
 		json_t *s = json_string(t->warnings[i]);
 
 		json_array_append_new(warnings, s ? s : json_string("(a note that is not UTF-8)"));
 	}
 	json_object_set_new(o, "warnings", warnings);
-	free(devs);
+	topo_shape_json(shape, o);
+	topo_shape_free(shape);
+	topo_plan_free(plan);
 	return o;
 }

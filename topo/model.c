@@ -194,7 +194,15 @@ const char *topo_dev_kind(const struct topo *t, const struct topo_dev *d)
 		return "gpu";
 	if (d->type == TOPO_DEV_NETDEV) {
 		unsigned a = t->nics[d->index].arphrd;
+		const struct topo_pci *p = d->pci >= 0 ? &t->pci[d->pci] : NULL;
 
+		/* A file that names a NIC by its function alone tells its class. */
+		if (!a && p && p->class_code >> 8 == 0x0207)
+			return "infiniband";
+		if (!a && p && p->vendor == 0x1d0f && topo_does_rdma(p))
+			return "efa";
+		if (!a && p && p->class_code >> 8 == 0x0200)
+			return "ethernet";
 		return a == 1 ? "ethernet" : a == 32 ? "ipoib" : "unknown";
 	}
 	const struct topo_rdma *r = &t->rdma[d->index];

@@ -127,6 +127,11 @@ static const struct rdma_id *rdma_function(uint32_t class_code, uint16_t vendor,
 	return NULL;
 }
 
+bool topo_does_rdma(const struct topo_pci *p)
+{
+	return rdma_function(p->class_code, p->vendor, p->device) != NULL;
+}
+
 /** Has this function an RDMA device? Some drivers (bnxt_re, irdma) bind to an auxiliary device
  * below it, so the way goes from the RDMA devices. */
 static bool has_rdma_device(const struct fb_sysroot *r, const char *bdf, char *name, size_t len)

@@ -82,6 +82,61 @@ unsigned topo_fast_links(const struct topo *t, size_t a, size_t b)
 	return ab < ba ? ab : ba;
 }
 
+/** Does a link between virtual switches (Broadcom, <pcilink>) join the two chains? */
+static bool nccl_joined(const struct topo *t, const int *a, size_t na, const int *b, size_t nb)
+{
+	/* Kept attributes of such a file are in order of part and index. */
+	for (size_t i = 1; i < na; i++) {
+		size_t lo = 0, hi = t->n_extra;
+
+		while (lo < hi) {
+			size_t mid = lo + (hi - lo) / 2;
+			const struct topo_extra *x = &t->extra[mid];
+
+			if (x->part < TOPO_PART_PCI ||
+				(x->part == TOPO_PART_PCI && x->index < a[i]))
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		for (; lo < t->n_extra && t->extra[lo].part == TOPO_PART_PCI &&
+			t->extra[lo].index == a[i];
+			lo++) {
+			const struct topo_extra *x = &t->extra[lo];
+			int far = x->name && strcmp(x->name, "pcilink/target") == 0
+					  ? topo_find_pci(t, x->value)
+					  : TOPO_UNKNOWN;
+
+			for (size_t j = 1; far >= 0 && j < nb; j++)
+				if (b[j] == far)
+					return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * NCCL's own classes, for NCCL's own tree: each element above a device is a whole switch, so one
+ * between two devices is PIX and several PXB; a path through one <cpu> is PHB (it knows no NODE),
+ * through two of them SYS.
+ */
+static enum topo_path nccl_path(
+	const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
+{
+	int ca[MAX_CHAIN] = {0}, cb[MAX_CHAIN] = {0};
+	size_t na = chain_of(t, a->pci, ca), nb = chain_of(t, b->pci, cb), ia, ib;
+
+	if (na && nb && a->pci == b->pci)
+		return TOPO_PATH_PIX;
+	if (meet(ca, na, cb, nb, &ia, &ib))
+		return ia == 1 && ib == 1 ? TOPO_PATH_PIX : TOPO_PATH_PXB;
+	if (nccl_joined(t, ca, na, cb, nb) || nccl_joined(t, cb, nb, ca, na))
+		return TOPO_PATH_PXB;
+	if (a->numa == b->numa)
+		return TOPO_PATH_PHB;
+	return a->numa < 0 || b->numa < 0 ? TOPO_PATH_UNKNOWN : TOPO_PATH_SYS;
+}
+
 enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b)
 {
 	int ca[MAX_CHAIN] = {0}, cb[MAX_CHAIN] = {0};
@@ -98,6 +153,8 @@ enum topo_path topo_path(const struct topo *t, const struct topo_dev *a, const s
 	if (a->type == TOPO_DEV_GPU && b->type == TOPO_DEV_GPU &&
 		topo_fast_links(t, a->index, b->index))
 		return TOPO_PATH_NV;
+	if (t->source == TOPO_FROM_NCCL_XML)
+		return nccl_path(t, a, b);
 	if (a->pci < 0 || b->pci < 0)
 		/* Without a place in the tree, only different nodes tell something. */
 		return by_numa(a->numa, b->numa) == TOPO_PATH_SYS ? TOPO_PATH_SYS
@@ -147,6 +204,9 @@ static bool tells_link_below(const struct topo *t, const struct topo_pci *p)
 {
 	unsigned depth = 0;
 
+	/* NCCL's tree holds upstream ports alone. */
+	if (t->source == TOPO_FROM_NCCL_XML)
+		return false;
 	for (int up = p->parent; up >= 0; up = t->pci[up].parent)
 		depth++;
 	return p->bridge && depth % 2 == 0;
@@ -163,11 +223,15 @@ static double weakest(const struct topo *t, const int *chain, size_t end, bool g
 
 		if (tells_link_below(t, p))
 			continue;
-		double bw = i == 0 && gpu ? topo_link_bandwidth(p->link.max_gts, p->link.max_width)
+		/* NCCL's files tell the best of both ends, not what is trained. */
+		bool best = (i == 0 && gpu) || t->source == TOPO_FROM_NCCL_XML;
+		double bw = best ? topo_link_bandwidth(p->link.max_gts, p->link.max_width)
 					  : topo_link_bandwidth(p->link.now_gts, p->link.now_width);
 
 		if (i == 0 && gpu && bw <= 0)
 			bw = topo_link_bandwidth(p->link.now_gts, p->link.now_width);
+		if (bw <= 0)
+			bw = p->link.bandwidth;
 		if (i == 0 && bw <= 0)
 			return 0;
 		min = lesser(bw, min);

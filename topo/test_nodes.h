@@ -135,4 +135,106 @@ static inline void node_guest(const struct test_tree *tree)
 		"200 Gb/sec (4X HDR)");
 }
 
+/** A cpumap of sysfs: 32-bit words with commas, for CPUs first..first+n-1 and the same 128 higher.
+ */
+static inline void large_map(char *buf, size_t len, int first, int n)
+{
+	uint32_t words[8] = {0};
+
+	for (int c = first; c < first + n; c++) {
+		words[c / 32] |= 1u << c % 32;
+		words[(c + 128) / 32] |= 1u << (c + 128) % 32;
+	}
+	buf[0] = '\0';
+	for (int i = 8; i-- > 0;)
+		snprintf(buf + strlen(buf), len - strlen(buf), "%08x%s", words[i], i ? "," : "\n");
+}
+
+/** Two sockets, four NUMA nodes each, 128 cores with two threads. */
+static inline void large_cpus(const struct test_tree *tree)
+{
+	const char *cpu = "/sys/devices/system/cpu", *node = "/sys/devices/system/node";
+	char path[256], map[128], dist[64] = "";
+	static char info[256 * 128];
+	size_t n = 0;
+
+	tree_file(tree, cpu, "online", "0-255\n");
+	tree_file(tree, cpu, "possible", "0-255\n");
+	tree_file(tree, node, "online", "0-7\n");
+	for (int d = 0; d < 8; d++) {
+		tree_join(path, sizeof(path), "%s/node%d", node, d);
+		large_map(map, sizeof(map), d * 16, 16);
+		tree_file(tree, path, "cpumap", "%s", map);
+		dist[0] = '\0';
+		for (int q = 0; q < 8; q++)
+			snprintf(dist + strlen(dist), sizeof(dist) - strlen(dist), "%d ",
+				d == q           ? 10
+				: d / 4 == q / 4 ? 12
+						 : 32);
+		tree_file(tree, path, "distance", "%s\n", dist);
+		tree_file(tree, path, "meminfo", "Node %d MemTotal: 67108864 kB\n", d);
+	}
+	for (int c = 0; c < 256; c++) {
+		tree_join(path, sizeof(path), "%s/cpu%d/topology", cpu, c);
+		tree_file(tree, path, "physical_package_id", "%d\n", c % 128 / 64);
+		tree_file(tree, path, "core_id", "%d\n", c % 64);
+		large_map(map, sizeof(map), c % 128 / 64 * 64, 64);
+		tree_file(tree, path, "core_siblings", "%s", map);
+		large_map(map, sizeof(map), c % 128, 1);
+		tree_file(tree, path, "thread_siblings", "%s", map);
+		n += (size_t)snprintf(info + n, sizeof(info) - n,
+			"processor\t: %d\nvendor_id\t: AuthenticAMD\nmodel name\t: Constructed "
+			"CPU\nflags\t\t: fpu tsc\n\n",
+			c);
+	}
+	tree_write(tree, "/proc/cpuinfo", info);
+	tree_file(tree, "/proc", "meminfo", "MemTotal: 536870912 kB\n");
+}
+
+/*
+ * 256 CPUs, 16 GPUs, 32 NICs: each NUMA node has two root ports, each with a switch that holds a
+ * GPU and two NICs.
+ */
+static inline void node_large(const struct test_tree *tree)
+{
+	char path[16][256], name[32];
+	int nic = 0;
+
+	large_cpus(tree);
+	for (int s = 0; s < 16; s++) {
+		int bus = 0x10 + s * 8, numa = s / 2;
+		struct tree_pci list[] = {
+			{path[0], BRIDGE, 0x1022, 0x14ab, numa, GEN5, GEN5, 16, 16, "pcieport"},
+			{path[1], BRIDGE, 0x1000, 0xc030, numa, GEN5, GEN5, 16, 16, "pcieport"},
+			{path[2], BRIDGE, 0x1000, 0xc030, numa, GEN5, GEN5, 16, 16, "pcieport"},
+			{path[3], BRIDGE, 0x1000, 0xc030, numa, GEN5, GEN5, 16, 16, "pcieport"},
+			{path[4], BRIDGE, 0x1000, 0xc030, numa, GEN5, GEN5, 16, 16, "pcieport"},
+			{path[5], 0x030200, NVIDIA, 0x2330, numa, GEN5, GEN5, 16, 16, "nvidia"},
+			{path[6], 0x020700, MLX, 0x1021, numa, GEN5, GEN5, 16, 16, "mlx5_core"},
+			{path[7], 0x020700, MLX, 0x1021, numa, GEN5, GEN5, 16, 16, "mlx5_core"},
+		};
+
+		tree_join(path[0], sizeof(path[0]), "pci0000:%02x/0000:%02x:01.0", bus, bus);
+		tree_join(path[1], sizeof(path[1]), "pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0",
+			bus, bus, bus + 1);
+		for (int k = 0; k < 3; k++) {
+			tree_join(path[2 + k], sizeof(path[0]),
+				"pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/0000:%02x:%02x.0", bus,
+				bus, bus + 1, bus + 2, k);
+			tree_join(path[5 + k], sizeof(path[0]),
+				"pci0000:%02x/0000:%02x:01.0/0000:%02x:00.0/0000:%02x:%02x.0/"
+				"0000:%02x:00.0",
+				bus, bus, bus + 1, bus + 2, k, bus + 3 + k);
+		}
+		node_add(tree, list, sizeof(list) / sizeof(*list));
+		for (int k = 6; k < 8; k++, nic++) {
+			snprintf(name, sizeof(name), "ib%d", nic);
+			tree_netdev(tree, name, path[k], 32, 400000);
+			snprintf(name, sizeof(name), "mlx5_%d", nic);
+			tree_rdma(tree, name, path[k], NULL, "1: CA", "InfiniBand",
+				"400 Gb/sec (4X NDR)");
+		}
+	}
+}
+
 #endif

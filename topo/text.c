@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The tree and the matrix for people. Renders the model only; every unknown is printed as "?".
+ * The tree for people. Renders the model only; every unknown is printed as "?".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -206,14 +206,15 @@ static void pci_lines(struct view *v, int i, unsigned depth)
 {
 	const struct topo_pci *p = &v->t->pci[i];
 	const char *maker = topo_vendor_name(p->vendor);
-	bool gpu = topo_is_gpu(p);
+	bool gpu = false;
 
 	if (!v->shown[i] || depth > 80)
 		return;
 	indent(v->o, depth);
 	fb_strbuf_add(v->o, p->bdf);
-	for (size_t k = 0; gpu && k < v->t->n_gpus; k++)
+	for (size_t k = 0; k < v->t->n_gpus; k++)
 		if (v->t->gpus[k].pci == i) {
+			gpu = true;
 			fb_strbuf_printf(v->o, "  %s", v->t->gpus[k].name);
 			if (v->t->gpus[k].model) {
 				fb_strbuf_add(v->o, " ");
@@ -379,72 +380,4 @@ void topo_tree(const struct topo *t, bool all, struct fb_strbuf *o)
 		fb_strbuf_add(o, "\n");
 	}
 	view_free(&v);
-}
-
-/* ---- matrix ---------------------------------------------------------------------------------- */
-
-static void legend(const struct topo *t, const struct topo_dev *devs, size_t n, struct fb_strbuf *o)
-{
-	fb_strbuf_add(o, "\nLegend:\n"
-			 "  X    the device itself\n"
-			 "  PIX  at most one PCIe bridge or switch\n"
-			 "  PXB  several PCIe bridges, not the host bridge\n"
-			 "  PHB  a PCIe host bridge (through the CPU)\n"
-			 "  NODE between PCIe host bridges of one NUMA node\n"
-			 "  SYS  between NUMA nodes\n"
-			 "  ?    the tree does not tell\n");
-	for (size_t i = 0; i < n; i++) {
-		fb_strbuf_add(o, i ? "  " : "\nDevices:\n  ");
-		add_clean(o, devs[i].name);
-		fb_strbuf_printf(o, "  %s  %s", devs[i].pci >= 0 ? t->pci[devs[i].pci].bdf : "-",
-			topo_dev_kind(t, &devs[i]));
-		if (devs[i].type == TOPO_DEV_RDMA && t->rdma[devs[i].index].netdev[0]) {
-			fb_strbuf_add(o, "  ");
-			add_clean(o, t->rdma[devs[i].index].netdev);
-		}
-		fb_strbuf_add(o, "\n");
-	}
-}
-
-void topo_matrix(const struct topo *t, struct fb_strbuf *o)
-{
-	struct topo_dev *devs;
-	size_t n;
-	int w = 6;
-
-	if (topo_devices(t, &devs, &n) != 0) {
-		o->failed = true;
-		return;
-	}
-	if (n > TOPO_MAX_MATRIX) {
-		fb_strbuf_printf(o, "%zu devices: a matrix of more than %d is left out.\n", n,
-			TOPO_MAX_MATRIX);
-		free(devs);
-		return;
-	}
-	if (n == 0) {
-		fb_strbuf_add(o, "No GPU and no network device is visible from here.\n");
-		free(devs);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		if ((int)strlen(devs[i].name) + 2 > w)
-			w = (int)strlen(devs[i].name) + 2;
-	fb_strbuf_printf(o, "%-*s", w, "");
-	for (size_t i = 0; i < n; i++)
-		fb_strbuf_printf(o, "%-*s", w, devs[i].name);
-	fb_strbuf_add(o, "NUMA  CPUs\n");
-	for (size_t i = 0; i < n; i++) {
-		fb_strbuf_printf(o, "%-*s", w, devs[i].name);
-		for (size_t k = 0; k < n; k++)
-			fb_strbuf_printf(
-				o, "%-*s", w, topo_path_name(topo_path(t, &devs[i], &devs[k])));
-		if (devs[i].numa >= 0)
-			fb_strbuf_printf(o, "%-4d", devs[i].numa);
-		else
-			fb_strbuf_add(o, "?   ");
-		fb_strbuf_printf(o, "  %s\n", devs[i].cpus ? devs[i].cpus : "?");
-	}
-	legend(t, devs, n, o);
-	free(devs);
 }

@@ -56,6 +56,10 @@ struct topo_numa {
 struct topo_link {
 	double now_gts, max_gts;
 	unsigned now_width, max_width;
+	/** Bytes/s each way, of files that tell neither speed nor width (hwloc's XML; of a GPU
+	 * whose driver hwloc asked, it is the most it could). 0: unknown, or told by the fields
+	 * above. */
+	double bandwidth;
 };
 
 struct topo_pci {
@@ -148,12 +152,15 @@ enum topo_part {
 	TOPO_PART_PCI,
 	TOPO_PART_NIC,
 	TOPO_PART_RDMA,
-	TOPO_PART_GPU
+	TOPO_PART_GPU,
+	TOPO_PART_FAST
 };
 struct topo_extra {
 	enum topo_part part;
-	int index;   /**< in the part's array */
-	char *name;  /**< attribute's name; NULL: `value` is a whole foreign element */
+	int index; /**< in the part's array; TOPO_UNKNOWN of NUMA: what has no known node */
+	/** Attribute's name; "nic/x": x of its child element that has no part of its own, "nic/": a
+	 * whole foreign element in that child; NULL: `value` is a whole foreign element. */
+	char *name;
 	char *value; /**< its text, or the element as XML */
 };
 
@@ -209,9 +216,10 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e) F
  * The same model from a file. Of each: -ENOENT and the rest of open(2) (exit 2); -EINVAL: not such
  * a file, with line and cause (exit 2); -ENOTSUP: a kind refused by name (hwloc XML v3, an NCCL
  * GRAPH file), with what to do instead (exit 2); -EFBIG: more devices than any machine has, or a
- * file over 64 MiB (exit 2); -ENOMEM (exit 3). NICs that the file names by their PCI function alone
- * become nics[] named by their address.
+ * file over 64 MiB (hwloc's XML, nvidia-smi's text: 16) (exit 2); -ENOMEM (exit 3). NICs that the
+ * file names by their PCI function alone become nics[] named by their address.
  */
+/** hwloc tries the file in a child process first: not to be called while other threads run. */
 int topo_load_hwloc_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 int topo_load_nccl_xml(const char *path, struct topo **out, struct fb_err *e) FB_MUST_CHECK;
 /** `nvidia-smi topo -m` or `-mp`, as printed or as pasted. */
@@ -274,7 +282,8 @@ const char *topo_class_name(uint32_t class_code);
 /* ---- output --------------------------------------------------------------------------------- */
 
 /**
- * The topology object, schema TOPO_SCHEMA: packages, numa_nodes[], distances, gpus[] {name, bdf,
+ * The topology object, schema TOPO_SCHEMA: packages, numa_nodes[] {..., access[] {from,
+ * latency_ns, bandwidth}}, source, gpus[] {name, bdf,
  * numa, cpus, nics[] {name, path}} nearest first, nics[] {name, bdf, numa, kind, rate_bps, link,
  * rail}, rdma_devices[], netdevs[], pci[], paths[] {a, b, type, bandwidth}, plan[], ambiguous[],
  * warnings[]. Unknown values are null. The host's name is in "host" unless anonymous or recorded.
@@ -294,6 +303,16 @@ void topo_matrix(const struct topo *t, struct fb_strbuf *out);
  */
 int topo_hwloc_xml(
 	struct topo *t, bool anonymous, struct fb_strbuf *out, struct fb_err *e) FB_MUST_CHECK;
+
+/**
+ * NCCL's topology XML, for NCCL_TOPO_FILE: every device of the matrix with the switches above it,
+ * as NCCL itself would write them (nccl_xml_out.c says from which facts); from an NCCL file, all
+ * that the file held. Link speeds are the best of both ends, not what is trained now. anonymous:
+ * without GUIDs, host hashes and foreign elements.
+ * @return 0; -ENODATA: the source tells no PCI tree (exit 3); -ENOMEM
+ */
+int topo_nccl_xml(const struct topo *t, bool anonymous, struct fb_strbuf *out,
+	struct fb_err *e) FB_MUST_CHECK;
 
 /**
  * Is there RDMA hardware in this machine? A PCI function of class 0x0207 (InfiniBand), or an

@@ -32,6 +32,20 @@ int topo_read_pci(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 int topo_read_net(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 int topo_read_rdma(struct topo *t, const struct fb_sysroot *r, struct fb_err *e);
 
+/** What decides where hwloc reads from; a user's own settings hold for the live machine only. */
+struct topo_env {
+	const char *name;
+	const char *value; /**< NULL: unset while we read */
+	char *old;
+};
+void topo_env_enter(struct topo_env *g, size_t n);
+void topo_env_leave(struct topo_env *g, size_t n);
+/** Packages, NUMA nodes, distances and memory attributes out of t->hwloc. @return 0, -ENOMEM,
+ * -EFBIG */
+int topo_read_hwloc(struct topo *t);
+/** latency_ns and bandwidth out of t->hwloc. @return 0 or -ENOMEM */
+int topo_read_memattrs(struct topo *t);
+
 /** NUMA node that holds exactly these CPUs (cpulist), or TOPO_UNKNOWN. Several (DRAM beside HBM):
  * the lowest, which is the default one. */
 int topo_numa_of_cpus(const struct topo *t, const char *cpulist);
@@ -54,6 +68,10 @@ void topo_link_name(const struct fb_sysroot *r, const char *path, char *buf, siz
  */
 int *topo_root_numa(const struct topo *t);
 bool topo_is_gpu(const struct topo_pci *p);
+/** Class InfiniBand, or a vendor and device known to do RDMA. */
+bool topo_does_rdma(const struct topo_pci *p);
+/** Warn of GPUs whose nearest NIC is on another NUMA node, where there are NICs at all. */
+void topo_warn_remote_nics(struct topo *t);
 
 /** Is this a cpulist ("0-3,8") with no CPU beyond TOPO_MAX_CPU? A huge one would make a bitmap of
  * half a gigabyte. "" is none. */
@@ -65,6 +83,11 @@ char *topo_allowed_cpus(void);
 void topo_copy(char *dst, size_t len, const char *src);
 /** "16 GT/s x16", "?" ; into buf. @return buf */
 const char *topo_fmt_link(double gts, unsigned width, char *buf, size_t len);
+/** As nvidia-smi writes it: "PIX", "NV18" with the number of links; into buf. @return buf */
+const char *topo_path_text(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b,
+	char *buf, size_t len);
+/** Bytes/s each way of all NVLink or xGMI links between two GPUs; 0: unknown. */
+double topo_fast_bandwidth(const struct topo *t, size_t a, size_t b);
 /** Number of devices other than GPUs in devs. */
 size_t topo_count_nics(const struct topo_dev *devs, size_t n);
 

@@ -17,6 +17,7 @@
 #include "verbs/benches.h"
 #include "verbs/incast_cmd.h"
 #include "verbs/load.h"
+#include "verbs/loss_cmd.h"
 #include "verbs/pairs_cmd.h"
 #include "verbs/serve.h"
 #include "verbs/session.h"
@@ -375,6 +376,11 @@ static const struct fb_cmd verbs_sub[] = {{.name = "serve",
 		.summary = "N senders to this host at once, and what a victim flow suffers",
 		.run = verbs_incast_main,
 		.spec = verbs_incast_spec},
+	{.name = "loss-sweep",
+		.summary =
+			"goodput and tail against packet loss in one direction, and a model of it",
+		.run = verbs_loss_main,
+		.spec = verbs_loss_spec},
 	{.name = "pairs",
 		.summary = "all hosts against each other, pair by pair: which host or link is slow",
 		.run = verbs_pairs_main,

@@ -31,7 +31,7 @@
 
 #define GID_TABLE_MAX 1024
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 const char *verbs_port_state(enum ibv_port_state s)
 {

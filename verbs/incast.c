@@ -16,13 +16,15 @@
 #include "bench/core/result.h"
 #include "bench/core/sysinfo.h"
 #include "verbs/counters.h"
+#include "verbs/lossless/drive.h"
+#include "verbs/lossless/live.h"
 
 /* How long a receiver may be silent: it has its own windows, and other senders to set up. */
 #define SILENCE_NS 300000000000ull
 #define ANSWER_NS  10000000000ull
 #define MAX_NS     3600000000000ll
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 double verbs_jain(const double *x, size_t n)
 {
@@ -35,10 +37,20 @@ double verbs_jain(const double *x, size_t n)
 	return squares > 0 ? sum * sum / ((double)n * squares) : NAN;
 }
 
-json_t *verbs_incast_counters(const struct verbs_rail *r)
+json_t *verbs_incast_counters(const struct verbs_rail *r, bool wide)
 {
 	json_t *j = json_object(), *c;
 
+	if (wide) {
+		struct live_reading x;
+		live_read(&live, r->dev->name, (int)r->dev->port, r->dev->netdev, &x);
+		fb_json_set_str(j, "driver", r->dev->driver);
+		json_object_set_new(j, "reading", live_reading_json(&x));
+		json_object_set_new(
+			j, "counters", x.counters ? json_incref(x.counters) : json_object());
+		live_reading_free(&x);
+		return j;
+	}
 	verbs_counters_settle(&live, r->dev->name, r->dev->port);
 	c = verbs_counters_read(&live, r->dev->name, r->dev->port);
 	fb_json_set_str(j, "driver", r->dev->driver);
@@ -97,6 +109,8 @@ void verbs_incast_close(struct verbs_incast_end *x)
 		return;
 	if (x->flow.running)
 		verbs_flow_kill(&x->flow);
+	drive_echo_free(x->echo);
+	x->echo = NULL;
 	verbs_rail_close(&x->rail);
 	x->open = false;
 }
@@ -146,7 +160,7 @@ static int send_for(struct verbs_incast_end *x, struct fb_oob *o, const struct p
 	json_t *answer, struct fb_err *e)
 {
 	json_t *messages = json_array(), *took = json_array();
-	uint64_t began = fb_clock_ns(), last_ns, last_done, end;
+	uint64_t began = fb_clock_ns(), last_ns, last_done, end, first = verbs_flow_done(&x->flow);
 	int rc;
 
 	json_object_set_new(answer, "messages", messages);
@@ -176,7 +190,9 @@ static int send_for(struct verbs_incast_end *x, struct fb_oob *o, const struct p
 			*e = x->flow.err;
 		return rc;
 	}
-	return verbs_flow_end(&x->flow, e);
+	rc = verbs_flow_end(&x->flow, e);
+	fb_json_set_int(answer, "sent", (int64_t)(verbs_flow_done(&x->flow) - first));
+	return rc;
 }
 
 /* @return 1: the end; 0: go on; negative: the cause */
@@ -192,8 +208,10 @@ static int obey(struct verbs_incast_end *x, struct fb_oob *o, const json_t *orde
 		if (rc == 0)
 			rc = send_for(x, o, &p, answer, e);
 	} else if (!strcmp(what, "counters")) {
-		json_object_set_new(answer, "port", verbs_incast_counters(&x->rail));
-	} else if (!end) {
+		json_object_set_new(answer, "port",
+			verbs_incast_counters(
+				&x->rail, json_is_true(json_object_get(order, "wide"))));
+	} else if (!end && !drive_obey(x, what, order, answer)) {
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, EPROTO,
 			"the receiver sent an order that makes no sense ('%.40s')", what);
 	}

@@ -5,9 +5,10 @@
  * where `verbs serve` runs, one session each.
  *
  * Messages of a session after the order, the client's first: {"do":"send", lead_ns, slot_ns, slots,
- * tail_ns}, {"do":"counters"}, {"do":"end"}; each is answered with an object. A sender runs its
- * flow for lead, slots and tail, and answers what the receiver's NIC has acknowledged in each slot;
- * lead and tail cover the moments at which senders do not all run.
+ * tail_ns}, {"do":"counters", wide}, {"do":"end"}, and those of lossless/drive.h; each is answered
+ * with an object. A sender runs its flow for lead, slots and tail, and answers what the receiver's
+ * NIC has acknowledged in each slot; lead and tail cover the moments at which senders do not all
+ * run.
  */
 #ifndef VERBS_INCAST_H
 #define VERBS_INCAST_H
@@ -32,6 +33,7 @@ struct verbs_incast_end {
 	struct verbs_flow flow;   /**< a sender's; runs at the sender alone */
 	struct verbs_probe probe; /**< a victim's; runs at the receiver alone */
 	atomic_int stop;
+	struct drive_echo *echo; /**< a server's, see lossless/drive.h; else NULL */
 	char what[320];
 };
 
@@ -44,8 +46,9 @@ void verbs_incast_close(struct verbs_incast_end *x);
 int verbs_incast_serve(const struct verbs_job *job, struct fb_oob *o, uint64_t deadline,
 	struct fb_err *e) FB_MUST_CHECK;
 
-/** Counters of a rail's port now, and whose they are: {"driver", "counters"}. New reference. */
-json_t *verbs_incast_counters(const struct verbs_rail *r);
+/** Counters of a rail's port now, and whose they are: {"driver", "counters"}. New reference.
+ * @param wide the Ethernet interface's too, as `reading`: live_reading_json() */
+json_t *verbs_incast_counters(const struct verbs_rail *r, bool wide);
 
 /**
  * Jain's index of fairness: (sum x)^2 / (n * sum x^2), from 1/n (one has all) to 1 (all the same).

@@ -60,20 +60,37 @@ static void put(json_t **slot, json_t *v)
 	*slot = v;
 }
 
+/* With `some`, one host's failure is its own. @return 0: go on without it */
+static int give_up(struct verbs_incast *x, struct verbs_incast_peer *p, int rc, struct fb_err *e)
+{
+	if (rc == 0 || !x->some || rc == -EINTR || fb_stop_requested())
+		return rc;
+	p->lost = true;
+	p->why = *e;
+	fb_err_clear(e);
+	return 0;
+}
+
 /* Every host's, also of those that rest in this step: congestion spreads. */
 static int read_counters(struct verbs_incast *x, bool after, struct fb_err *e)
 {
 	for (unsigned i = 0; i < npeers(x); i++) {
 		struct verbs_incast_peer *p = &x->peer[i];
 		json_t *answer;
-		int rc = verbs_incast_ask(p, json_pack("{s:s}", "do", "counters"), &answer,
-			fb_deadline_in(ANSWER_NS), e);
-		if (rc)
+		int rc = p->lost ? 0
+				 : verbs_incast_ask(p,
+					   json_pack(
+						   "{s:s, s:b}", "do", "counters", "wide", x->wide),
+					   &answer, fb_deadline_in(ANSWER_NS), e);
+		if (give_up(x, p, rc, e))
 			return rc;
+		if (p->lost)
+			continue;
 		put(after ? &p->after : &p->before, json_incref(json_object_get(answer, "port")));
 		json_decref(answer);
 	}
-	put(after ? &x->own_after : &x->own_before, verbs_incast_counters(&x->peer[0].end.rail));
+	put(after ? &x->own_after : &x->own_before,
+		verbs_incast_counters(&x->peer[0].end.rail, x->wide));
 	return 0;
 }
 
@@ -94,7 +111,8 @@ static int check_peers(struct verbs_incast *x, struct fb_err *e)
 	int rc = check_stop(e);
 
 	for (unsigned i = 0; rc == 0 && i < npeers(x); i++)
-		rc = fb_oob_lost(x->peer[i].oob, e);
+		if (!x->peer[i].lost)
+			rc = give_up(x, &x->peer[i], fb_oob_lost(x->peer[i].oob, e), e);
 	return rc;
 }
 
@@ -123,7 +141,7 @@ static int probe_until(struct verbs_incast *x, uint64_t until, struct fb_err *e)
 
 	v->end.probe.started = false; /* each step has a schedule of its own */
 	v->end.probe.backlog = v->end.probe.most_behind = 0;
-	while (rc == 0 && fb_clock_ns() < until) {
+	while (rc == 0 && !v->lost && fb_clock_ns() < until) {
 		sink.n = 0;
 		rc = verbs_probe_run(&v->end.probe, &w, BATCH, until, &sink);
 		for (size_t i = 0; i < sink.n; i++)
@@ -133,8 +151,9 @@ static int probe_until(struct verbs_incast *x, uint64_t until, struct fb_err *e)
 		/* Nothing more is due before the end. */
 		if (rc == 0 && sink.n == 0)
 			rc = sleep_until(x, until, e);
+		rc = give_up(x, v, rc, e);
 	}
-	return rc;
+	return rc || !v->lost ? rc : sleep_until(x, until, e);
 }
 
 static int take_answer(
@@ -156,6 +175,7 @@ static int take_answer(
 		time += p->ns[i];
 	}
 	p->rate = time > 0 ? bytes / time * 1e9 : 0;
+	p->sent = (uint64_t)fb_json_int(answer, "sent", 0);
 	return 0;
 }
 
@@ -163,11 +183,15 @@ static int collect(struct verbs_incast *x, unsigned n, struct fb_err *e)
 {
 	for (unsigned i = 0; i < n; i++) {
 		json_t *answer;
-		int rc = hear(&x->peer[i], &answer,
+		int rc;
+		if (x->peer[i].lost)
+			continue;
+		rc = hear(&x->peer[i], &answer,
 			fb_deadline_in(x->tail_ns + x->slots * x->slot_ns + ANSWER_NS), e);
 		if (rc == 0)
 			rc = take_answer(x, &x->peer[i], answer, e);
 		json_decref(answer);
+		rc = give_up(x, &x->peer[i], rc, e);
 		if (rc)
 			return rc;
 	}
@@ -186,20 +210,31 @@ static json_t *send_order(const struct verbs_incast *x)
 	return j;
 }
 
+static bool any_lost(const struct verbs_incast *x)
+{
+	for (unsigned i = 0; i < npeers(x); i++)
+		if (x->peer[i].lost)
+			return true;
+	return false;
+}
+
 static int step(struct verbs_incast *x, unsigned n, struct fb_err *e)
 {
 	uint64_t from, until;
 	int rc = check_stop(e);
 
-	for (unsigned i = 0; i < x->nsenders; i++)
+	for (unsigned i = 0; i < x->nsenders; i++) {
 		x->peer[i].rate = 0;
+		x->peer[i].sent = 0;
+	}
 	if (x->hist)
 		fb_hist_init(x->hist);
 	fb_progress("[%u/%u senders]", n, x->nsenders);
 	if (rc == 0)
 		rc = read_counters(x, false, e);
 	for (unsigned i = 0; rc == 0 && i < n; i++)
-		rc = tell(&x->peer[i], send_order(x), e);
+		if (!x->peer[i].lost)
+			rc = give_up(x, &x->peer[i], tell(&x->peer[i], send_order(x), e), e);
 	from = fb_deadline_in(x->lead_ns);
 	until = from + x->slots * x->slot_ns;
 	if (rc == 0)
@@ -212,7 +247,8 @@ static int step(struct verbs_incast *x, unsigned n, struct fb_err *e)
 		rc = read_counters(x, true, e);
 	if (rc)
 		return rc;
-	verbs_incast_results(x, n);
+	if (!any_lost(x))
+		verbs_incast_results(x, n);
 	return fb_doc_publish(x->doc, e);
 }
 

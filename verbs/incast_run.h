@@ -18,7 +18,10 @@ struct verbs_incast_peer {
 	const char *name; /**< HOST or HOST:PORT as given; borrowed */
 	struct fb_oob *oob;
 	struct verbs_incast_end end;
-	json_t *before, *after; /**< {"driver", "counters"} around the step */
+	json_t *before, *after; /**< verbs_incast_counters() around the step */
+	bool lost;              /**< with `some`: it failed in mid-run; `why` */
+	struct fb_err why;
+	uint64_t sent; /**< messages of the step, lead and tail too, by the sender's word */
 	/* of the step */
 	double bytes[VERBS_INCAST_MAX_SLOTS], ns[VERBS_INCAST_MAX_SLOTS];
 	double rate; /**< bytes/s over all slots; 0 when it did not send */
@@ -31,6 +34,8 @@ struct verbs_incast {
 	unsigned nsenders;
 	bool victim;
 	bool ramp;
+	bool some; /**< go on without a host that fails; its step then has no results */
+	bool wide; /**< counters of the Ethernet interfaces too */
 	uint64_t lead_ns, slot_ns, tail_ns;
 	unsigned slots;
 	const char *where;
@@ -38,6 +43,21 @@ struct verbs_incast {
 	struct fb_hist *hist; /**< victim's, of the step */
 	double idle_p50, idle_p99;
 };
+
+/** How hosts are reached. */
+struct verbs_incast_reach {
+	int port; /**< of hosts that name none */
+	const char *token;
+	uint64_t connect_timeout_ns;
+};
+/** Reach peer[i], whose name is set, and open both ends of its session; x->doc gets the host's
+ * facts. @return 0 or the cause */
+int verbs_incast_join(struct verbs_incast *x, unsigned i, const struct verbs_incast_reach *how,
+	uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
+/** End one session, by an abort where there is a cause. */
+void verbs_incast_drop(struct verbs_incast_peer *p, const struct fb_err *why);
+/** End all sessions, by an abort where *e holds a cause, and free what belongs to them. */
+void verbs_incast_leave(struct verbs_incast *x, struct fb_err *e);
 
 /** All steps: the victim alone, then 1 to N senders (--ramp), or all of them. Results go into the
  * document, which is published after each step. @return 0 or the first cause */

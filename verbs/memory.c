@@ -20,7 +20,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 const char *const verbs_memory_names[] = {"host", "huge", "gpu", NULL};
 

@@ -147,7 +147,8 @@ const struct verbs_transport_info verbs_transports[VERBS_NUM_TRANSPORTS] = {
 };
 
 const char *const verbs_transport_names[] = {"rc", "uc", "ud", "xrc", NULL};
-const char *const verbs_bench_names[] = {"latency", "bandwidth", "load", "incast", NULL};
+const char *const verbs_bench_names[] = {
+	"latency", "bandwidth", "load", "incast", "loss-sweep", NULL};
 
 static int op_by_name(const char *word, size_t len, struct fb_err *e)
 {

@@ -32,6 +32,7 @@ enum verbs_bench_kind {
 	VERBS_BANDWIDTH,
 	VERBS_LOAD,
 	VERBS_INCAST,
+	VERBS_LOSS,
 	VERBS_NUM_BENCHES
 };
 

@@ -142,7 +142,7 @@ static json_t *error_json(const struct fb_err *e)
 
 json_t *pairs_worker_offer(struct pairs_worker *w)
 {
-	static const struct fb_sysroot live = {NULL};
+	static const struct fb_sysroot live = {.dir = NULL};
 	json_t *j = json_object(), *devices = json_array();
 	char text[128];
 	struct verbs_node node = {.n = 0};

@@ -110,7 +110,7 @@ struct verbs_params {
 	int rdma_cm;
 	int memory;                    /**< enum verbs_memory */
 	int gpu;                       /**< with VERBS_MEM_GPU */
-	struct verbs_load_params load; /**< with VERBS_LOAD and VERBS_INCAST */
+	struct verbs_load_params load; /**< with VERBS_LOAD, VERBS_INCAST and VERBS_LOSS */
 	uint64_t rate;                 /**< bytes/s of payload, each direction; 0: no limit */
 	uint64_t window_ns;            /**< of the series of bytes over time */
 	uint64_t interval_ns; /**< latency: from the start of one iteration to the next; 0: none */

@@ -37,6 +37,12 @@ static const struct {
 } wides[] = {NUM(rate, 0, INT64_C(1) << 50), NUM(window_ns, 0, INT64_C(1) << 50),
 	NUM(interval_ns, 0, INT64_C(1) << 50)};
 
+/* Those that have a stream of their own beside the probe. */
+static bool has_load(const struct verbs_params *p)
+{
+	return p->bench == VERBS_LOAD || p->bench == VERBS_INCAST || p->bench == VERBS_LOSS;
+}
+
 static uint64_t *wide_at(const struct verbs_params *p, size_t offset)
 {
 	return (uint64_t *)(void *)((char *)(uintptr_t)p + offset);
@@ -68,7 +74,7 @@ json_t *verbs_params_to_json(const struct verbs_params *p)
 	json_object_set_new(j, "ops", ops);
 	json_object_set_new(j, "sizes", sizes);
 	fb_json_set_str(j, "peer_device", p->peer_device);
-	if (p->bench == VERBS_LOAD || p->bench == VERBS_INCAST)
+	if (has_load(p))
 		json_object_set_new(j, "load", verbs_load_to_json(&p->load));
 	fb_json_set_str(j, "peer_gid", p->peer_gid);
 	return j;
@@ -132,7 +138,7 @@ int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_er
 	rc = read_arrays(p, j, e);
 	if (rc)
 		return rc;
-	if (p->bench == VERBS_LOAD || p->bench == VERBS_INCAST)
+	if (has_load(p))
 		rc = verbs_load_from_json(&p->load, json_object_get(j, "load"), e);
 	if (rc)
 		return rc;

@@ -55,7 +55,7 @@ static bool parse_cpulist(const char *text, cpu_set_t *set)
 
 int verbs_place_thread(int node, struct verbs_placed *was)
 {
-	static const struct fb_sysroot live = {NULL};
+	static const struct fb_sysroot live = {.dir = NULL};
 	char text[1024];
 	cpu_set_t local;
 

@@ -24,6 +24,7 @@ struct serve_options {
 	int port;
 	char *bind;
 	char *token;
+	char *netem;
 	bool once;
 	uint64_t idle_timeout_ns;
 };
@@ -65,6 +66,12 @@ static const struct fb_opt opts[] = {
 		.arg = "TEXT",
 		.secret = true,
 		.help = "refuse clients without this word (or FABRICBENCH_TOKEN)"},
+	{.name = "allow-netem",
+		.type = FB_OPT_STRING,
+		.offset = OFF(netem),
+		.arg = "DEV",
+		.help = "let `verbs loss-sweep` clients lose packets that leave by this network device "
+			"(root); it ends with their session"},
 	{.name = "once",
 		.type = FB_OPT_FLAG,
 		.offset = OFF(once),
@@ -98,7 +105,8 @@ const struct fb_opt_spec *verbs_serve_spec(void)
 
 static int serve_one(const struct serve_options *o, struct fb_oob *oob)
 {
-	struct verbs_server srv = {.device = o->device, .port = (unsigned)o->ib_port};
+	struct verbs_server srv = {
+		.device = o->device, .port = (unsigned)o->ib_port, .netem = o->netem};
 	struct fb_err e = {0};
 	char line[1024];
 	int rc = verbs_session_server(&srv, oob, line, sizeof line, &e);

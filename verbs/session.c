@@ -18,6 +18,7 @@
 #include "verbs/benches.h"
 #include "verbs/incast.h"
 #include "verbs/load.h"
+#include "verbs/loss.h"
 #include "verbs/state.h"
 
 /* A client that has said hello and then says nothing is given up after this. */
@@ -25,7 +26,7 @@
 /* However long a client asks for, a session ends. */
 #define SESSION_MAX_S 86400
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 static const struct fb_bench *const benches[VERBS_NUM_BENCHES] = {
 	[VERBS_LATENCY] = &verbs_latency_bench,
@@ -222,6 +223,8 @@ int verbs_session_server(
 			.hardware = ord.hardware && node_is_hardware(&node) && !srv->loopback};
 		if (ord.p.bench == VERBS_INCAST) {
 			rc = verbs_incast_serve(&job, o, deadline, e);
+		} else if (ord.p.bench == VERBS_LOSS) {
+			rc = verbs_loss_serve(&job, srv->netem, o, deadline, e);
 		} else {
 			bench = bench_for(&ord.p);
 			rc = fb_run_bench(NULL, &bench, &job, NULL, o, fb_where("cpu"), e);

@@ -36,7 +36,8 @@ int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err
 struct verbs_server {
 	const char *device; /**< used when the client names none; NULL: the first ACTIVE */
 	unsigned port;
-	bool loopback; /**< the other end is a thread of this process */
+	bool loopback;     /**< the other end is a thread of this process */
+	const char *netem; /**< network device on which clients may make loss; NULL: none */
 };
 /** Run one session as rank 1: `line` gets one line about it. @return 0 or the cause */
 int verbs_session_server(const struct verbs_server *srv, struct fb_oob *o, char *line, size_t len,

@@ -75,10 +75,10 @@ static const struct fb_opt opts[] = {{.letter = 'I',
 		.help = "how long at most; SIGTERM ends it earlier"},
 	{.name = NULL}};
 
-static int open_socket(const char *interface, int *fd, struct fb_err *e)
+int verbs_sniff_open(const char *interface, int *fd, struct fb_err *e)
 {
 	struct sockaddr_ll a = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
-	int err, size = 4 << 20;
+	int err, size = 32 << 20;
 
 	a.sll_ifindex = (int)if_nametoindex(interface);
 	if (!a.sll_ifindex)
@@ -90,7 +90,9 @@ static int open_socket(const char *interface, int *fd, struct fb_err *e)
 		fb_hint(e, "it needs root, or CAP_NET_RAW");
 		return -err;
 	}
-	(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	/* Beyond the system's limit where it is ours to say (CAP_NET_ADMIN). */
+	if (setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
+		(void)setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 	if (bind(*fd, (struct sockaddr *)&a, sizeof a) == 0)
 		return 0;
 	err = errno;
@@ -99,9 +101,9 @@ static int open_socket(const char *interface, int *fd, struct fb_err *e)
 		e, FB_EXIT_UNMEASURED, err, "cannot bind to %s: %s", interface, strerror(err));
 }
 
-static void listen_until(int fd, uint64_t deadline, struct verbs_sniffed *s)
+void verbs_sniff_until(int fd, uint64_t deadline, atomic_int *stop, struct verbs_sniffed *s)
 {
-	while (!fb_stop_requested() && fb_clock_ns() < deadline) {
+	while (!fb_stop_requested() && fb_clock_ns() < deadline && !(stop && atomic_load(stop))) {
 		struct pollfd pf = {.fd = fd, .events = POLLIN};
 		uint8_t buf[128];
 		struct sockaddr_ll from = {0};
@@ -114,14 +116,20 @@ static void listen_until(int fd, uint64_t deadline, struct verbs_sniffed *s)
 	}
 }
 
-static void print(int fd, const struct verbs_sniffed *s)
+unsigned verbs_sniff_drops(int fd)
 {
 	struct tpacket_stats st = {0};
 	socklen_t len = sizeof st;
 
 	(void)getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &st, &len);
+	return st.tp_drops;
+}
+
+static void print(int fd, const struct verbs_sniffed *s)
+{
 	printf("{\"dropped\": %u, \"connection_management\": %llu, \"other\": %llu, \"roce\": [",
-		st.tp_drops, (unsigned long long)s->manager, (unsigned long long)s->other);
+		verbs_sniff_drops(fd), (unsigned long long)s->manager,
+		(unsigned long long)s->other);
 	for (unsigned d = 0, some = 0; d < VERBS_SNIFF_DSCP; d++)
 		for (unsigned c = 0; c < VERBS_SNIFF_ECN; c++)
 			if (s->n[d][c])
@@ -148,11 +156,11 @@ int verbs_sniff_main(int argc, char **argv)
 	if (rc == 0)
 		rc = fb_stop_watch(&e);
 	if (rc == 0)
-		rc = open_socket(o.interface, &fd, &e);
+		rc = verbs_sniff_open(o.interface, &fd, &e);
 	if (rc) {
 		status = fb_cmd_fail(&e);
 	} else {
-		listen_until(fd, fb_deadline_in(o.time_ns), &s);
+		verbs_sniff_until(fd, fb_deadline_in(o.time_ns), NULL, &s);
 		print(fd, &s);
 		close(fd);
 	}

@@ -6,6 +6,7 @@
 #ifndef VERBS_SNIFF_H
 #define VERBS_SNIFF_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,14 @@ struct verbs_sniffed {
  * @param proto ethertype: 0x0800 or 0x86dd; others are ignored
  */
 void verbs_sniff_packet(struct verbs_sniffed *s, unsigned proto, const uint8_t *ip, size_t len);
+
+/** Listen at an interface. @return 0 and *fd, to be closed; -EINVAL: no such interface (exit 2);
+ * -EPERM without CAP_NET_RAW (exit 3) */
+int verbs_sniff_open(const char *interface, int *fd, struct fb_err *e) FB_MUST_CHECK;
+/** Count what arrives until the deadline, a stop of the program, or *stop (may be NULL) is set. */
+void verbs_sniff_until(int fd, uint64_t deadline, atomic_int *stop, struct verbs_sniffed *s);
+/** Packets that the kernel could not hand over since the last call. */
+unsigned verbs_sniff_drops(int fd);
 
 int verbs_sniff_main(int argc, char **argv);
 

@@ -13,7 +13,7 @@
 #include "bench/core/log.h"
 #include "verbs/counters.h"
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 enum verbs_op verbs_point_op(const struct fb_point *p)
 {

@@ -48,6 +48,8 @@ static const char *const headline_words[] = {"palm", NULL};
 static const char *const pairs_verdict_words[] = {
 	"fine", "unjudged", "incomplete", "rejected", NULL};
 static const char *const claim_words[] = {"possible", "impossible", "depends", "unsourced", NULL};
+static const char *const loss_signal_words[] = {"packets", "goodput", "none", NULL};
+static const char *const loss_direction_words[] = {"to-server", "to-client", NULL};
 static const char *const evidence_words[] = {"hardware", "recorded", "constructed", NULL};
 
 static const struct shape tool_keys[] = {
@@ -403,6 +405,41 @@ static const struct shape fabric_keys[] = {
 	{.key = "ports", .types = T_ARR, .items = T_OBJ, .item_keys = fabric_port_keys},
 	{.key = NULL},
 };
+/* ---- of a sweep over packet loss ---- */
+static const struct shape loss_point_keys[] = {
+	{.key = "rate", .types = T_NUM},
+	{.key = "turns", .types = T_INT, .natural = true},
+	{.key = "goodput", .types = T_NUM | T_NULL},
+	{.key = "packets_per_packet", .types = T_NUM | T_NULL},
+	{.key = "eta", .types = T_NUM | T_NULL},
+	{.key = "p50_ns", .types = T_NUM | T_NULL},
+	{.key = "p99_ns", .types = T_NUM | T_NULL},
+	{.key = "n", .types = T_INT, .natural = true},
+	{.key = NULL},
+};
+static const struct shape loss_prediction_keys[] = {
+	{.key = "rate", .types = T_NUM},
+	{.key = "eta", .types = T_NUM | T_NULL},
+	{.key = "predicted", .types = T_NUM},
+	{.key = "error", .types = T_NUM | T_NULL},
+	{.key = NULL},
+};
+static const struct shape loss_model_keys[] = {
+	{.key = "W", .types = T_NUM | T_NULL},
+	{.key = "R", .types = T_NUM | T_NULL},
+	{.key = "W_alone", .types = T_NUM | T_NULL},
+	{.key = "signal", .types = T_STR, .words = loss_signal_words},
+	{.key = "direction", .types = T_STR, .words = loss_direction_words},
+	{.key = "residuals", .types = T_ARR, .items = T_OBJ, .item_keys = loss_prediction_keys},
+	{.key = "predicted", .types = T_ARR, .items = T_OBJ, .item_keys = loss_prediction_keys},
+	{.key = NULL},
+};
+static const struct shape loss_keys[] = {
+	{.key = "where", .types = T_STR, .words = where_words},
+	{.key = "points", .types = T_ARR, .items = T_OBJ, .item_keys = loss_point_keys},
+	{.key = "model", .types = T_OBJ, .keys = loss_model_keys},
+	{.key = NULL},
+};
 static const struct shape doc_keys[] = {
 	{.key = "schema", .types = T_STR, .words = schema_words},
 	{.key = "tool", .types = T_OBJ, .keys = tool_keys},
@@ -422,6 +459,7 @@ static const struct shape doc_keys[] = {
 		.optional = true,
 		.items = T_OBJ,
 		.item_keys = claim_keys},
+	{.key = "loss", .types = T_ARR, .optional = true, .items = T_OBJ, .item_keys = loss_keys},
 	{.key = NULL},
 };
 

@@ -155,7 +155,7 @@ static char *to_text(const json_t *root, size_t *len)
 }
 
 /* A host of the anonymous copy keeps its place: "host0" is hosts[0] everywhere. */
-static json_t *visible(const struct fb_doc *d)
+json_t *fb_doc_visible(const struct fb_doc *d)
 {
 	return d->anonymous ? fb_anon_copy(&d->anon, d->root) : json_incref(d->root);
 }
@@ -164,7 +164,7 @@ static json_t *visible(const struct fb_doc *d)
 static int render(struct fb_doc *d)
 {
 	size_t len = 0;
-	json_t *j = visible(d);
+	json_t *j = fb_doc_visible(d);
 	char *text = j ? to_text(j, &len) : NULL;
 	json_decref(j);
 	if (!text)
@@ -555,7 +555,7 @@ static int write_stdout(const struct fb_doc *d, struct fb_err *e)
 			return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot write to stdout: %s",
 				strerror(errno));
 	} else if (!d->quiet) {
-		json_t *j = visible(d);
+		json_t *j = fb_doc_visible(d);
 		(d->table ? d->table : fb_table_print)(j, stdout);
 		json_decref(j);
 	}

@@ -19,11 +19,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/core/sysroot_tar.h"
+
 #define MAX_LINKS 40 /* the kernel's own limit */
 
 int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 {
-	r->dir = NULL;
+	r->dir = r->temp = NULL;
 	if (!dir || strcmp(dir, "/") == 0)
 		return 0;
 	struct stat st;
@@ -34,16 +36,25 @@ int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 			"name the folder that holds the recorded sys/ and proc/, or leave --sysroot out");
 		return rc;
 	}
-	if (!S_ISDIR(st.st_mode)) {
+	char *top = NULL;
+	if (S_ISREG(st.st_mode)) {
+		int rc = fb_sysroot_tar_unpack(dir, &r->temp, &top, e);
+		if (rc < 0)
+			return rc;
+	} else if (!S_ISDIR(st.st_mode)) {
 		int rc = fb_fail(e, FB_EXIT_USAGE, ENOTDIR,
-			"cannot use %s as recorded system: it is not a folder", dir);
-		fb_hint(e, "unpack the recording and give its top folder");
+			"cannot use %s as recorded system: it is neither a folder nor a file", dir);
+		fb_hint(e, "give the recording's top folder, or a tar file of it");
 		return rc;
 	}
-	r->dir = realpath(dir, NULL);
-	if (!r->dir)
-		return fb_fail(e, FB_EXIT_USAGE, errno, "cannot use %s as recorded system: %s", dir,
-			strerror(errno));
+	r->dir = realpath(top ? top : dir, NULL);
+	free(top);
+	if (!r->dir) {
+		int rc = fb_fail(e, FB_EXIT_USAGE, errno, "cannot use %s as recorded system: %s",
+			dir, strerror(errno));
+		fb_sysroot_close(r);
+		return rc;
+	}
 	if (strcmp(r->dir, "/") == 0)
 		fb_sysroot_close(r);
 	return 0;
@@ -51,8 +62,10 @@ int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 
 void fb_sysroot_close(struct fb_sysroot *r)
 {
+	fb_sysroot_tar_remove(r->temp);
+	free(r->temp);
 	free(r->dir);
-	r->dir = NULL;
+	r->dir = r->temp = NULL;
 }
 
 bool fb_sysroot_is_live(const struct fb_sysroot *r)

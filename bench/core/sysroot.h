@@ -15,10 +15,14 @@
 #include "bench/core/err.h"
 
 struct fb_sysroot {
-	char *dir; /**< NULL: the live machine */
+	char *dir;  /**< NULL: the live machine */
+	char *temp; /**< private folder of an unpacked tar file, removed on close; NULL: none */
 };
 
-/** @return 0, -ENOENT, -ENOTDIR with *e (exit 2). dir NULL or "/": live. */
+/**
+ * @param dir a recorded tree's top folder, or a tar file of one (sysroot_tar.h); NULL or "/": live
+ * @return 0, -ENOENT, -EINVAL, and sysroot_tar.h's errors, with *e (exit 2, or 3)
+ */
 int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e) FB_MUST_CHECK;
 void fb_sysroot_close(struct fb_sysroot *r);
 bool fb_sysroot_is_live(const struct fb_sysroot *r);

@@ -43,6 +43,9 @@ static const struct fb_cmd *find_command(const struct fb_plan *p, const struct f
 	while (*s && table) {
 		size_t n = strcspn(s, " \t");
 		const struct fb_cmd *next = find_word(table, s, n);
+		/* What follows a command that has others beside it may be its own: "topo node.json". */
+		if (!next && c && c->run && c->spec)
+			break;
 		if (!next) {
 			char word[64];
 			snprintf(word, sizeof(word), "%.*s", (int)n, s);
@@ -59,7 +62,7 @@ static const struct fb_cmd *find_command(const struct fb_plan *p, const struct f
 		s += strspn(s, " \t");
 	}
 	*rest = s;
-	if (!c || !c->spec || c->sub) {
+	if (!c || !c->spec || (c->sub && !c->run)) {
 		fb_fail_usage(e, "%s:%u: [%s] command = %s cannot stand in a plan", p->path,
 			j->line, j->name, j->command);
 		return NULL;

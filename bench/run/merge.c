@@ -59,6 +59,7 @@ void run_merge_part(struct fb_doc *doc, const struct run *r, const struct run_pa
 		move_all(doc, part, "checks", fb_doc_add_check);
 		add_list(doc, part, "pairs");
 		add_list(doc, part, "claims");
+		add_list(doc, part, "loss");
 		add_text_entries(doc, part, "warnings", p->job->name);
 		add_text_entries(doc, part, "errors", p->job->name);
 		json_decref(part);

@@ -68,7 +68,7 @@ struct train_opts {
 	double clip, lr, beta1, beta2, eps, decay;
 	bool deterministic, offload_params, plan, pin;
 	char *link, *offload_to, *tokens, *rack_map, *peak, *timeline, *fail_rank;
-	struct fb_opt_list inject;
+	struct fb_opt_list inject, label;
 	int ranks_per_node;
 	uint64_t batches, step_timeout_ns;
 };

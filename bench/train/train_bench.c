@@ -83,6 +83,7 @@ static int find_core(struct train_state *s, struct fb_err *e)
 	char name[64] = "";
 	if (s->j->local) {
 		s->core = train_core(s->j, s->rank, ranks);
+		s->reads_host = s->rank == 0;
 		return 0;
 	}
 	fb_host_name(name, sizeof(name));
@@ -99,6 +100,7 @@ static int find_core(struct train_state *s, struct fb_err *e)
 	}
 	free(all);
 	s->core = train_core(s->j, local, neighbours);
+	s->reads_host = local == 0;
 	return rc;
 }
 
@@ -164,7 +166,7 @@ static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *
 
 /* ---- the point ------------------------------------------------------------------------------- */
 
-json_t *train_params(const struct train_job *j)
+json_t *train_factors(const struct train_job *j)
 {
 	const struct step_config *c = &j->step;
 	json_t *p = json_object();
@@ -194,15 +196,24 @@ json_t *train_params(const struct train_job *j)
 	return p;
 }
 
+json_t *train_params(const struct train_job *j)
+{
+	json_t *p = train_factors(j);
+	train_labels_into(&j->o->label, p);
+	return p;
+}
+
 static int points(void *st, struct fb_point_list *l, struct fb_err *e)
 {
 	const struct train_job *j = ((struct train_state *)st)->j;
 	const struct step_config *c = &j->step;
+	char labels[64];
 	struct fb_point *p = fb_point_add(l, train_params(j),
-		"train/%s/%s/%d/%s/%lldx%lldx%d%s%s%s", c->model.name, c->strategy.name, c->ranks,
+		"train/%s/%s/%d/%s/%lldx%lldx%d%s%s%s%s", c->model.name, c->strategy.name, c->ranks,
 		tr_dtype_names[c->work], (long long)c->micro_seqs, (long long)c->seq,
 		c->micro_batches, c->overlap ? "" : "/no-overlap", j->shaped ? "/link" : "",
-		j->o->inject.n ? "/inject" : "");
+		j->o->inject.n ? "/inject" : "",
+		train_labels_case(&j->o->label, labels, sizeof(labels)));
 	return p ? 0 : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a point");
 }
 
@@ -370,6 +381,7 @@ const struct fb_bench train_bench = {
 	.metrics = metrics,
 	.measure = measure,
 	.check = check,
+	.counters = train_ports,
 	.teardown = teardown,
 	.extend = train_extend,
 };

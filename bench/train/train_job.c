@@ -12,7 +12,7 @@
 
 #include "bench/core/clock.h"
 #include "bench/core/units.h"
-#include "bench/train/train.h"
+#include "bench/train/train_priv.h"
 
 #define DEFAULT_SEQ 128
 #define PLAN_SEQ    8192
@@ -290,14 +290,22 @@ static int settle_fail(struct train_job *j, struct fb_err *e)
 	return 0;
 }
 
+static int settle_labels(struct train_job *j, struct fb_err *e)
+{
+	json_t *factors = train_factors(j);
+	int rc = train_labels_check(&j->o->label, factors, e);
+	json_decref(factors);
+	return rc;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 int train_job_settle(
 	struct train_job *j, const struct train_opts *o, int ranks, bool local, struct fb_err *e)
 {
 	int (*const parts[])(struct train_job *, struct fb_err *) = {settle_types, settle_optimizer,
-		settle_steps, settle_offload, settle_link, settle_inject, settle_tiers,
-		settle_fail};
+		settle_steps, settle_offload, settle_link, settle_inject, settle_tiers, settle_fail,
+		settle_labels};
 	memset(j, 0, sizeof(*j));
 	j->o = o;
 	j->local = local;

@@ -102,6 +102,9 @@ const struct fb_opt train_opts[] = {
 	{OPT("step-timeout", FB_OPT_DURATION, step_timeout_ns), .arg = "TIME", .def = "60s",
 		.help = "a step that lasts longer is given up, and what it waited for is named"},
 	{OPT("pin", FB_OPT_FLAG, pin), .def = "yes", .help = "let ranks move between CPUs"},
+	{OPT("label", FB_OPT_LIST, label), .arg = "KEY=VALUE",
+		.help = "what is known of this run and cannot be seen from here, as loss=0.1 or "
+			"cable=copper: stands in its results' params, a number in their case too"},
 	{OPT("fail-rank", FB_OPT_STRING, fail_rank), .arg = "N:STEP", .hidden = true,
 		.help = "that rank ends in that step as if it had died"},
 	{.name = NULL},

@@ -11,33 +11,39 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/core/check_opts.h"
+#include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/sysinfo.h"
 #include "bench/core/units.h"
+#include "topo/node/node.h"
 #include "topo/topo.h"
+#include "verbs/lossless/drive.h"
 #include "verbs/lossless/live.h"
 #include "verbs/lossless/others.h"
+#include "verbs/lossless/ranks.h"
 #include "verbs/lossless/summary.h"
 #include "verbs/lossless/switch.h"
 
 static const struct check_live_ops *const live_ops = &check_live;
 
 enum layer { ROCE = 1, IB = 2, ALL = 3 };
-enum format { TABLE, JSON, JUNIT, MARKDOWN };
-static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
 
 struct check_cfg {
-	char *device, *profile, *sysroot, *explain;
-	bool live, list, learn, strict;
-	struct fb_opt_list require, others;
-	int format;
+	char *device, *profile, *sysroot;
+	bool live, learn, rendezvous;
+	struct fb_opt_list others;
 };
 struct command {
 	enum layer layer;
 	struct check_cfg check;
+	struct fb_check_cfg judge;
 	struct fb_output_cfg out;
+	struct drive_cfg drive;
+	struct fb_oob_cfg oob;
+	int rank;   /* with --rendezvous; else 0 */
 	void *live; /* live_ops->cfg_size bytes */
 };
 
@@ -72,28 +78,11 @@ static const struct fb_opt opts[] = {
 		.arg = "DIR|FILE,...",
 		.help = "other nodes to compare with: documents of checks, recorded trees, or "
 			"folders of them"},
-	{.name = "require",
-		.type = FB_OPT_LIST,
-		.offset = O(require),
-		.arg = "ID,...",
-		.help = "these checks must be judged, or the verdict is INCOMPLETE"},
-	{.name = "strict", .type = FB_OPT_FLAG, .offset = O(strict), .help = "a warning fails too"},
-	{.name = "format",
-		.type = FB_OPT_ENUM,
-		.offset = O(format),
-		.arg = "FORMAT",
-		.help = "what is printed: table, json, junit or markdown",
-		.def = "table",
-		.names = formats},
-	{.name = "list",
+	{.name = "rendezvous",
 		.type = FB_OPT_FLAG,
-		.offset = O(list),
-		.help = "print what checks there are"},
-	{.name = "explain",
-		.type = FB_OPT_STRING,
-		.offset = O(explain),
-		.arg = "ID",
-		.help = "print all that is known of one check"},
+		.offset = O(rendezvous),
+		.help = "every node runs this command: rank 0 compares them all, and alone writes "
+			"and prints"},
 	{.name = "learn",
 		.type = FB_OPT_FLAG,
 		.offset = O(learn),
@@ -137,15 +126,18 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 		.usage = "[DEVICE] [options]",
 		.summary = summary,
 		.notes = notes,
-		.sets = {{"Checks", opts, &c->check}, {"Output", fb_output_opts, &c->out}},
+		.sets = {{"Checks", opts, &c->check}, {"Verdict", fb_check_opts, &c->judge},
+			{"Output", fb_output_opts, &c->out}},
 	};
 	if (live_ops)
-		spec->sets[2] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
+		spec->sets[3] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
+	spec->sets[4] = (struct fb_opt_set){"Load", drive_opts, &c->drive};
+	spec->sets[5] = (struct fb_opt_set){"Hosts and ranks", fb_oob_opts, &c->oob};
 }
 
 /* ---- what checks there are ------------------------------------------------------------------- */
 
-#define MAX_DEFS 128
+#define MAX_DEFS 192
 /* All definitions that a command has, as one table. */
 static void collect(enum layer layer, struct fb_check_def *defs)
 {
@@ -156,15 +148,19 @@ static void collect(enum layer layer, struct fb_check_def *defs)
 		defs[n++] = p->def;
 	for (const struct fb_check_def *d = equal_checks; d->id; d++)
 		defs[n++] = *d;
+	defs[n++] = drive_checks[0];
+	defs[n++] = ranks_checks[0];
 	defs[n] = (struct fb_check_def){.id = NULL};
 }
 
-/* They are told with the others, and run by check switch alone. */
-static void switches_too(struct fb_check_def *defs)
+/* They are told with the others, and run by check switch and check node alone. */
+static void others_too(struct fb_check_def *defs)
 {
 	size_t n = 0;
 	while (defs[n].id)
 		n++;
+	for (const struct node_check *k = node_checks; k->def.id; k++)
+		defs[n++] = k->def;
 	for (const struct switch_check *s = switch_checks; s->def.id; s++)
 		defs[n++] = s->def;
 	defs[n] = (struct fb_check_def){.id = NULL};
@@ -172,37 +168,13 @@ static void switches_too(struct fb_check_def *defs)
 
 static int tell_checks(const struct command *c, struct fb_err *e)
 {
-	struct fb_check_def defs[MAX_DEFS];
-	const struct fb_check_def *tables[] = {defs};
-	collect(c->check.explain ? ALL : c->layer, defs);
-	if (c->check.explain || c->layer == ALL)
-		switches_too(defs);
-	if (c->check.explain)
-		return fb_check_explain(tables, 1, c->check.explain, stdout, e);
-	fb_check_list(tables, 1, stdout);
-	return 0;
-}
-
-/* A required check that does not exist would be missing for ever. */
-static int check_required(const struct command *c, struct fb_err *e)
-{
-	struct fb_check_def defs[MAX_DEFS];
-	collect(c->layer, defs);
-	for (size_t i = 0; i < c->check.require.n; i++) {
-		const char *id = c->check.require.v[i], *nearest = defs[0].id;
-		unsigned least = ~0u;
-		for (const struct fb_check_def *d = defs; d->id; d++) {
-			unsigned distance = fb_edit_distance(d->id, id);
-			nearest = distance < least ? d->id : nearest;
-			least = distance < least ? distance : least;
-		}
-		if (least == 0)
-			continue;
-		fb_fail_usage(e, "--require %s: this command has no such check", id);
-		fb_hint(e, "did you mean %s? --list prints them all", nearest);
-		return -EINVAL;
-	}
-	return 0;
+	struct fb_check_def listed[MAX_DEFS], all[MAX_DEFS];
+	collect(c->layer, listed);
+	collect(ALL, all);
+	others_too(all);
+	if (c->layer == ALL)
+		others_too(listed);
+	return fb_check_tell(&c->judge, listed, all, e);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -211,9 +183,15 @@ struct examined {
 	struct node_facts facts;
 	struct profile profile;
 	struct others others;
+	struct drive drive;
+	bool driven;
+	struct ranks ranks;
+	const struct node_facts **all; /* every other node that told what it is */
+	int n_all;
 	char *taken; /* --live: reads that the recording answered */
 	char age[48];
-	bool tree; /* all facts are recorded */
+	bool tree;    /* all facts are recorded */
+	bool strange; /* --live: the recording has none of the ports that are here */
 };
 
 static int read_profile(const struct command *c, struct profile *p, struct fb_err *e)
@@ -243,7 +221,7 @@ static int read_both(
 		facts_free(&x->facts);
 		return rc;
 	}
-	facts_overlay(&x->facts, &tree, &x->taken);
+	x->strange = facts_overlay(&x->facts, &tree, &x->taken) == 0 && x->facts.ports > 0;
 	tell_age(x, &tree);
 	facts_free(&tree);
 	return 0;
@@ -264,6 +242,9 @@ static int read_facts(
 static void free_examined(struct examined *x)
 {
 	others_free(&x->others);
+	drive_free(&x->drive);
+	ranks_end(&x->ranks);
+	free(x->all);
 	facts_free(&x->facts);
 	free(x->taken);
 }
@@ -296,8 +277,9 @@ static void check_ports(const struct command *c, const struct examined *x,
 			.port = p,
 			.profile = &x->profile,
 			.window = windows ? &windows[i] : NULL,
-			.others = (const struct node_facts *const *)x->others.node,
-			.n_others = x->others.n};
+			.others = x->all,
+			.n_others = x->n_all,
+			.drive = x->driven && x->drive.port == i ? &x->drive : NULL};
 		const char *why;
 		const struct port_check *own = checks_of(p, &why);
 		if (own && c->layer & (own == roce_checks ? ROCE : IB))
@@ -328,51 +310,77 @@ static void check_no_ports(const struct fb_sysroot *r, enum layer layer, struct 
 	fb_doc_add_check(doc, fb_finding_json(&row->def, &f));
 }
 
-/* Does a check rest on something that the recording answered? */
-static bool rests_on(const char *read, const char *taken)
+/* Several servers may run on one host. */
+static bool among(const struct examined *x, const char *host)
 {
-	for (const char *line = taken; line && *line;) {
-		char one[200];
-		size_t n = strcspn(line, "\n");
-		snprintf(one, sizeof(one), "%.*s", (int)(n < sizeof(one) ? n : 0), line);
-		if (*one && strstr(read, one))
+	for (int i = 0; i < x->n_all; i++)
+		if (strcmp(x->all[i]->host, host) == 0)
 			return true;
-		line += n + (line[n] == '\n');
-	}
-	return false;
+	return strcmp(x->facts.host, host) == 0;
 }
 
-/* How old what was not read now is: with each check that rests on it. */
-static void mark_ages(const struct examined *x, struct fb_doc *doc)
+/* From a folder, from ranks, from the hosts of a drive. */
+static int gather_all(struct examined *x, struct fb_err *e)
 {
-	json_t *checks = json_object_get(fb_doc_json(doc), "checks"), *check;
-	size_t i;
-	if (!x->age[0])
-		return;
-	json_array_foreach (checks, i, check) {
-		char text[400];
-		const char *read = fb_json_str(check, "read", "");
-		if (!x->tree && !rests_on(read, x->taken))
-			continue;
-		snprintf(text, sizeof(text), "%.300s (recorded: %s)", read, x->age);
-		fb_json_set_str(check, "read", text);
-	}
+	int most = x->others.n + x->ranks.size + x->drive.peers;
+	x->all = calloc((size_t)most + 1, sizeof(const struct node_facts *));
+	if (!x->all)
+		return fb_fail(
+			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to compare %d nodes", most + 1);
+	for (int i = 0; i < x->others.n; i++)
+		x->all[x->n_all++] = x->others.node[i];
+	for (int i = 0; i < x->ranks.size; i++)
+		if (x->ranks.node[i])
+			x->all[x->n_all++] = x->ranks.node[i];
+	for (int i = 0; i < x->drive.peers; i++)
+		if (x->drive.peer[i].facts && !among(x, x->drive.peer[i].facts->host))
+			x->all[x->n_all++] = x->drive.peer[i].facts;
+	return 0;
+}
+
+static int drive(const struct command *c, struct examined *x, struct fb_doc *doc, struct fb_err *e)
+{
+	const struct drive_ask ask = {.cfg = &c->drive,
+		.reach = &c->oob,
+		.device = c->check.device,
+		.facts = &x->facts,
+		.profile = &x->profile,
+		.doc = doc,
+		.deadline = fb_deadline_in(c->out.timeout)};
+	x->driven = true;
+	int rc = drive_run(&ask, &x->drive, e);
+	drive_describe(&x->drive, json_object_get(fb_doc_json(doc), "fabric"));
+	return rc;
+}
+
+/* Windows of all ports, where some are asked for. @param own receives those to be freed */
+static int make_windows(const struct command *c, const struct fb_sysroot *r, struct examined *x,
+	struct fb_doc *doc, struct port_window **own, struct fb_err *e)
+{
+	if (x->facts.ports == 0)
+		return 0;
+	if (c->drive.hosts.n > 0)
+		return drive(c, x, doc, e);
+	if (!live_ops || !live_ops->wanted(c->live))
+		return 0;
+	*own = calloc((size_t)x->facts.ports, sizeof(**own));
+	return *own ? live_ops->fill(c->live, r, &x->facts, *own, doc, e)
+		    : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
 }
 
 static int run_checks(const struct command *c, const struct fb_sysroot *r, struct examined *x,
 	struct fb_doc *doc, struct fb_err *e)
 {
 	struct port_window *windows = NULL;
-	int rc = 0;
-	if (live_ops && live_ops->wanted(c->live) && x->facts.ports > 0) {
-		windows = calloc((size_t)x->facts.ports, sizeof(*windows));
-		rc = windows ? live_ops->fill(c->live, r, &x->facts, windows, doc, e)
-			     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
-	}
+	int rc = make_windows(c, r, x, doc, &windows, e);
+	if (rc == 0)
+		rc = gather_all(x, e);
 	if (rc == 0 && x->facts.ports == 0)
 		check_no_ports(r, c->layer, doc);
 	if (rc == 0)
-		check_ports(c, x, windows, doc);
+		check_ports(c, x, x->driven ? x->drive.windows : windows, doc);
+	if (rc == 0 && x->driven)
+		drive_tell(&x->drive, &x->profile, doc);
 	for (int i = 0; windows && i < x->facts.ports; i++) {
 		json_decref(windows[i].stats);
 		json_decref(windows[i].counters);
@@ -384,17 +392,17 @@ static int run_checks(const struct command *c, const struct fb_sysroot *r, struc
 static void compare_nodes(const struct examined *x, struct fb_doc *doc)
 {
 	const struct node_facts **nodes =
-		calloc((size_t)x->others.n + 1, sizeof(const struct node_facts *));
+		calloc((size_t)x->n_all + 1, sizeof(const struct node_facts *));
 	if (!nodes) {
-		fb_doc_warn(doc, "no memory to compare %d nodes", x->others.n + 1);
+		fb_doc_warn(doc, "no memory to compare %d nodes", x->n_all + 1);
 		return;
 	}
 	nodes[0] = &x->facts;
-	for (int i = 0; i < x->others.n; i++) {
-		nodes[i + 1] = x->others.node[i];
-		fb_doc_hide(doc, x->others.node[i]->host);
+	for (int i = 0; i < x->n_all; i++) {
+		nodes[i + 1] = x->all[i];
+		fb_doc_hide(doc, x->all[i]->host);
 	}
-	equal_run(nodes, x->others.n + 1, doc);
+	equal_run(nodes, x->n_all + 1, doc);
 	free(nodes);
 }
 
@@ -402,27 +410,15 @@ static void compare_nodes(const struct examined *x, struct fb_doc *doc)
 
 static void print_check(const json_t *c, FILE *out)
 {
-	const char *state = fb_json_str(c, "state", "?");
-	const json_t *expected = json_object_get(c, "expected");
-	bool bad = strcmp(state, "fail") == 0 || strcmp(state, "warn") == 0;
-	fprintf(out, "  %-5s %-4s %s: %s\n", state, fb_json_str(c, "id", "?"),
-		fb_json_str(c, "title", ""),
+	fprintf(out, "  %-5s %-4s %s: %s\n", fb_json_str(c, "state", "?"),
+		fb_json_str(c, "id", "?"), fb_json_str(c, "title", ""),
 		fb_json_str(c, "observed", fb_json_str(c, "reason", "")));
-	if (!bad)
-		return;
-	if (json_is_object(expected))
-		fprintf(out, "             expected %s (%s)\n", fb_json_str(expected, "value", ""),
-			fb_json_str(expected, "source", ""));
-	if (fb_json_str(c, "remedy", NULL))
-		fprintf(out, "             remedy: %s\n", fb_json_str(c, "remedy", ""));
-	if (fb_json_str(c, "side_effect", NULL))
-		fprintf(out, "             this disturbs: %s\n", fb_json_str(c, "side_effect", ""));
+	fb_check_print_mend(c, out);
 }
 
 static void print_table(const json_t *doc, FILE *out)
 {
-	const json_t *verdict = json_object_get(doc, "verdict"), *c;
-	const json_t *counts = json_object_get(verdict, "accounted");
+	const json_t *c;
 	const char *before = "";
 	size_t i;
 	json_array_foreach (json_object_get(doc, "checks"), i, c) {
@@ -432,25 +428,10 @@ static void print_table(const json_t *doc, FILE *out)
 		before = subject;
 		print_check(c, out);
 	}
-	json_array_foreach (json_object_get(doc, "warnings"), i, c)
-		fprintf(out, "\nwarning: %s\n", json_string_value(c));
-	fprintf(out, "\n%s:", fb_json_str(verdict, "state", "not judged"));
-	for (int s = 0; s < FB_CHECK_STATES; s++)
-		fprintf(out, "%s %lld %s", s ? "," : "",
-			(long long)fb_json_int(counts, fb_check_state_names[s], 0),
-			fb_check_state_names[s]);
-	fputc('\n', out);
+	fb_check_print_end(doc, out);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
-
-static int judge(const struct command *c, struct fb_doc *doc)
-{
-	const struct fb_check_judge j = {.strict = c->check.strict,
-		.require = c->check.require.v,
-		.n_require = c->check.require.n};
-	return fb_check_judge(doc, &j);
-}
 
 static void describe(const struct command *c, const struct examined *x, const struct fb_sysroot *r,
 	struct fb_doc *doc)
@@ -462,27 +443,75 @@ static void describe(const struct command *c, const struct examined *x, const st
 	if (x->age[0])
 		fb_json_set_str(fabric, "age", x->age);
 	json_object_set_new(fb_doc_json(doc), "fabric", fabric);
+	if (x->strange)
+		fb_doc_warn(doc,
+			"--live: the recording %s has none of this machine's RDMA ports (name, PCI "
+			"address, driver and board have to be the same): nothing was taken from it",
+			c->check.sysroot);
 	if (!fb_sysroot_is_live(r) && !c->check.live)
 		fb_doc_hide(doc, x->facts.host);
 }
 
-static int work(
-	const struct command *c, const struct fb_sysroot *r, struct fb_doc *doc, struct fb_err *e)
+struct job {
+	const struct command *c;
+	const struct fb_sysroot *r;
+};
+
+/* Hosts and ranks that were named have to be accounted for, whoever else is required. */
+static int verdict(const struct command *c, const struct examined *x, struct fb_doc *doc)
 {
+	struct fb_check_cfg j = c->judge;
+	const char **ids = calloc(c->judge.require.n + 2, sizeof(*ids));
+	size_t n = 0;
+	if (!ids)
+		return FB_EXIT_UNMEASURED;
+	for (; n < c->judge.require.n; n++)
+		ids[n] = c->judge.require.v[n];
+	if (x->driven)
+		ids[n++] = drive_checks[0].id;
+	if (c->check.rendezvous && c->rank == 0)
+		ids[n++] = ranks_checks[0].id;
+	j.require = (struct fb_opt_list){.v = ids, .n = n};
+	int status = fb_check_verdict(&j, doc);
+	free(ids);
+	return status;
+}
+
+/* With --rendezvous: ranks meet, and tell what they are. */
+static int meet(const struct command *c, struct examined *x, struct fb_doc *doc, struct fb_err *e)
+{
+	int rc = ranks_meet(&c->oob, &x->ranks, e);
+	return rc == 0 ? ranks_facts(&x->ranks, &x->facts, doc, fb_deadline_in(c->out.timeout), e)
+		       : rc;
+}
+
+static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
+{
+	const struct job *job = arg;
+	const struct command *c = job->c;
+	const struct fb_sysroot *r = job->r;
 	struct examined x = {0};
 	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
 		return (int)e->exit;
 	int rc = others_read(&c->check.others, x.facts.host, &x.others, e);
+	if (rc == 0 && c->check.rendezvous)
+		rc = meet(c, &x, doc, e);
 	if (rc == 0) {
 		describe(c, &x, r, doc);
 		rc = run_checks(c, r, &x, doc, e);
 	}
-	if (rc == 0 && c->check.others.n > 0)
+	if (rc == 0 && c->rank == 0 && (c->check.others.n > 0 || x.n_all > 0))
 		compare_nodes(&x, doc);
 	if (rc == 0)
-		mark_ages(&x, doc);
+		facts_mark_ages(
+			json_object_get(fb_doc_json(doc), "checks"), x.taken, x.tree, x.age);
+	if (rc == 0 && c->check.rendezvous)
+		rc = ranks_findings(&x.ranks, doc, fb_deadline_in(c->out.timeout), e);
+	int status = rc < 0        ? (int)e->exit
+		     : c->rank > 0 ? FB_EXIT_OK /* rank 0 judges */
+				   : verdict(c, &x, doc);
 	free_examined(&x);
-	return rc == 0 ? judge(c, doc) : (int)e->exit;
+	return status;
 }
 
 static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_err *e)
@@ -495,6 +524,22 @@ static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_
 	return rc < 0 ? (int)e->exit : FB_EXIT_OK;
 }
 
+/* All ranks but the first are silent: nobody reads what they would write. */
+static int take_rank(struct command *c, struct fb_err *e)
+{
+	struct fb_oob_cfg env = c->oob;
+	int rc = fb_oob_from_env(&env, e);
+	if (rc < 0)
+		return rc;
+	c->rank = env.rank > 0 ? env.rank : 0;
+	if (c->rank > 0) {
+		c->out = (struct fb_output_cfg){
+			.quiet = true, .timeout = c->out.timeout, .seed = c->out.seed};
+		c->judge.junit = c->judge.markdown = NULL;
+	}
+	return 0;
+}
+
 static int prepare(struct command *c, struct fb_err *e)
 {
 	if (c->check.live && !c->check.sysroot) {
@@ -503,32 +548,20 @@ static int prepare(struct command *c, struct fb_err *e)
 		fb_hint(e, "leave it out to judge this machine alone");
 		return -EINVAL;
 	}
-	if (c->out.json && c->check.format != TABLE && c->check.format != JSON)
-		return fb_fail_usage(
-			e, "--json and --format %s exclude each other", formats[c->check.format]);
-	if (c->check.format == JSON)
-		c->out.json = true;
-	return check_required(c, e);
-}
-
-static int with_document(struct command *c, struct fb_opt_spec *spec, const struct fb_sysroot *r,
-	int argc, char **argv, struct fb_err *e)
-{
-	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, &c->out, e);
-	if (!doc)
-		return (int)e->exit;
-	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
-	fb_doc_set_table(doc, c->check.format == JUNIT      ? fb_check_junit
-			      : c->check.format == MARKDOWN ? fb_check_markdown
-							    : print_table);
-	int status = work(c, r, doc, e);
-	if (e->code != 0) {
-		fb_doc_error(doc, e);
-		fb_doc_set_table(doc, NULL);
-	}
-	status = fb_doc_finish(doc, status);
-	fb_doc_free(doc);
-	return status;
+	if (c->drive.hosts.n > 0 &&
+		(c->check.rendezvous || (live_ops && live_ops->wanted(c->live)) ||
+			(c->check.sysroot && !c->check.live)))
+		return fb_fail_usage(e,
+			"--drive makes load on this machine: neither --watch, --during, "
+			"--rendezvous nor a recording alone go with it");
+	struct fb_check_def defs[MAX_DEFS];
+	collect(c->layer, defs);
+	int rc = drive_check_options(&c->drive, e);
+	if (rc == 0 && c->check.rendezvous)
+		rc = take_rank(c, e);
+	if (rc < 0)
+		return rc;
+	return fb_check_prepare(&c->judge, &c->out, defs, e);
 }
 
 static int run_layer(enum layer layer, int argc, char **argv)
@@ -547,12 +580,14 @@ static int run_layer(enum layer layer, int argc, char **argv)
 		free(c.live);
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	}
-	if (c.check.list || c.check.explain)
+	struct job job = {&c, &r};
+	if (c.judge.list || c.judge.explain)
 		rc = tell_checks(&c, &e);
 	else if ((rc = prepare(&c, &e)) == 0 &&
 		 (rc = fb_sysroot_open(&r, c.check.sysroot, &e)) == 0)
 		status = c.check.learn ? learn(&c, &r, &e)
-				       : with_document(&c, &spec, &r, argc, argv, &e);
+				       : fb_check_document(&spec, &c.judge, &c.out, argc, argv,
+						 print_table, work, &job, &e);
 	if (e.code != 0)
 		fb_log_err(&e);
 	if (rc != 0)
@@ -615,6 +650,10 @@ static const struct fb_cmd subs[] = {
 		.summary = "both, each port by its link layer",
 		.run = all_run,
 		.spec = all_spec},
+	{.name = "node",
+		.summary = "links, placement, settings and inventory of this node",
+		.run = check_node_run,
+		.spec = check_node_spec},
 	{.name = "switch",
 		.summary =
 			"DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",

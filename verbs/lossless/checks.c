@@ -183,13 +183,15 @@ const char *check_window_text(const struct check_input *in, char *buf, size_t le
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void name_subject(const struct port_facts *p, struct fb_finding *f)
+static void name_subject(const struct check_input *in, struct fb_finding *f)
 {
+	const struct port_facts *p = in->port;
+	int at = in->host ? snprintf(f->subject, sizeof(f->subject), "%s ", in->host) : 0;
+	size_t left = sizeof(f->subject) - (size_t)at;
 	if (p->netdev[0])
-		snprintf(f->subject, sizeof(f->subject), "%s/%d (%s)", p->device, p->port,
-			p->netdev);
+		snprintf(f->subject + at, left, "%s/%d (%s)", p->device, p->port, p->netdev);
 	else
-		snprintf(f->subject, sizeof(f->subject), "%s/%d", p->device, p->port);
+		snprintf(f->subject + at, left, "%s/%d", p->device, p->port);
 }
 
 const struct port_check *checks_of(const struct port_facts *p, const char **why)
@@ -208,20 +210,33 @@ const struct port_check *checks_of(const struct port_facts *p, const char **why)
 	return NULL;
 }
 
-void checks_run(const struct port_check *table, const struct check_input *in, struct fb_doc *doc)
+static void run_one(const struct port_check *c, const struct port_check *table,
+	const struct check_input *in, struct fb_doc *doc)
 {
 	const char *why;
 	const struct port_check *own = checks_of(in->port, &why);
-	for (const struct port_check *c = table; c->def.id; c++) {
-		struct fb_finding f = {.state = FB_CHECK_ERROR};
-		name_subject(in->port, &f);
-		if (own != table)
-			fb_find(&f, FB_CHECK_SKIP, "%s",
-				own == roce_checks ? "the port's link layer is Ethernet"
-				: own              ? "the port's link layer is InfiniBand"
-						   : why);
-		else if (!c->live || check_window(in, &f))
-			c->run(in, &f);
-		fb_doc_add_check(doc, fb_finding_json(&c->def, &f));
-	}
+	struct fb_finding f = {.state = FB_CHECK_ERROR};
+	name_subject(in, &f);
+	if (own != table)
+		fb_find(&f, FB_CHECK_SKIP, "%s",
+			own == roce_checks ? "the port's link layer is Ethernet"
+			: own              ? "the port's link layer is InfiniBand"
+					   : why);
+	else if (!c->live || check_window(in, &f))
+		c->run(in, &f);
+	fb_doc_add_check(doc, fb_finding_json(&c->def, &f));
+}
+
+void checks_run(const struct port_check *table, const struct check_input *in, struct fb_doc *doc)
+{
+	for (const struct port_check *c = table; c->def.id; c++)
+		run_one(c, table, in, doc);
+}
+
+void checks_run_live(const struct port_check *table, const struct check_input *in,
+	const char *without, struct fb_doc *doc)
+{
+	for (const struct port_check *c = table; c->def.id; c++)
+		if (c->live && !(without && strstr(without, c->def.id)))
+			run_one(c, table, in, doc);
 }

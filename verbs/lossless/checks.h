@@ -16,10 +16,11 @@ struct port_window {
 	uint64_t bytes, packets; /**< both directions, by the port's own counters */
 	bool traffic_known;
 	json_t *stats, *counters;     /**< name -> what it grew by; null where it went backwards */
-	int64_t peer_prio_packets[8]; /**< what the peer counted by priority; -1 not known */
-	int64_t sent_packets;         /**< what we sent to it; -1 */
+	int64_t peer_prio_packets[8]; /**< what arrived by priority; -1 not known */
+	int64_t sent_packets;         /**< what was sent there, at least; -1 */
 	int sent_dscp;
 };
+struct drive;
 struct check_input {
 	const struct node_facts *node;
 	const struct port_facts *port;
@@ -27,6 +28,8 @@ struct check_input {
 	const struct port_window *window;
 	const struct node_facts *const *others; /**< other nodes, for what must be equal */
 	int n_others;
+	const char *host;          /**< of another node: stands before the subject; else NULL */
+	const struct drive *drive; /**< the load that the window is of; NULL: none of ours */
 };
 struct port_check {
 	struct fb_check_def def;
@@ -42,5 +45,9 @@ extern const struct port_check ib_checks[];   /**< I01..I13 */
 const struct port_check *checks_of(const struct port_facts *p, const char **why);
 /** Run a table on one port: findings as checks of the document. */
 void checks_run(const struct port_check *table, const struct check_input *in, struct fb_doc *doc);
+/** The same with those alone that look at the window, but for some. @param without their ids in
+ * one text, or NULL */
+void checks_run_live(const struct port_check *table, const struct check_input *in,
+	const char *without, struct fb_doc *doc);
 
 #endif

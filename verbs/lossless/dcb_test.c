@@ -330,7 +330,7 @@ static void recorded(void **state)
 /* The kernel here: loopback has no DCB, a name that is none neither. */
 static void live(void **state)
 {
-	const struct fb_sysroot here = {NULL};
+	const struct fb_sysroot here = {.dir = NULL};
 	memset(&got, 0, sizeof(got));
 	dcb_read(&here, "lo", &got);
 	if (got.pfc_f.state == FACT_BROKEN)

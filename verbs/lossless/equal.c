@@ -86,7 +86,7 @@ static bool firmware(const struct node_facts *n, const struct port_facts *p, cha
 {
 	snprintf(buf, len, "%s%s%s", p->fw.v, fact_known(&p->board.f) ? " on " : "",
 		fact_known(&p->board.f) ? p->board.v : "");
-	return fact_known(&p->fw.f);
+	return fact_known(&p->fw.f) && p->fw.v[0];
 }
 
 static bool classes(const struct node_facts *n, const struct port_facts *p, char *buf, size_t len)

@@ -126,7 +126,7 @@ static void garbled(void **state)
 
 static void loopback(void **state)
 {
-	const struct fb_sysroot here = {NULL};
+	const struct fb_sysroot here = {.dir = NULL};
 	char *link, *pause, *stats;
 	memset(&p, 0, sizeof(p));
 	snprintf(p.netdev, sizeof(p.netdev), "lo");

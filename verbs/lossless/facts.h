@@ -124,6 +124,7 @@ struct port_facts {
 	struct fact_int symbol_ber_ok;
 	struct fact_int relaxed_ordering; /**< PCIe Device Control: 1 enabled */
 	struct fact_text acs_redirect;    /**< bridges above that redirect; empty: none does */
+	struct fact_text loss_recovery;   /**< of ROCE_ACCL, by the vendor's tool where it is */
 	bool iwarp; /**< node_type is RNIC: RDMA over TCP, neither RoCE nor InfiniBand */
 };
 

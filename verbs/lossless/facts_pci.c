@@ -47,7 +47,7 @@ static int read_config(
 	free(text);
 	if (rc == -EACCES || (rc == 0 && len <= HEADER) || (rc < 0 && facts_is_hidden(d, path)))
 		fact_none(f, FACT_HIDDEN,
-			"only root reads more than 64 bytes of PCI configuration space");
+			"needs root: others read 64 bytes of PCI configuration space");
 	else if (rc == -ENOENT)
 		fact_none(f, fb_sysroot_is_live(d->r) ? FACT_ABSENT : FACT_HIDDEN, "%s",
 			fb_sysroot_is_live(d->r) ? "no such file" : "not recorded");
@@ -70,16 +70,19 @@ static size_t express(const uint8_t *c, size_t len)
 	return 0;
 }
 
-/* Control register of the ACS capability; -1: none. */
+/* Control register of the ACS capability; -1: none; -2: what was read ends before that is known. */
 static int acs_control(const uint8_t *c, size_t len)
 {
 	size_t at = EXTENDED;
+	/* A conventional bridge has 256 bytes and no ACS; an express one has more. */
+	if (len <= EXTENDED && len >= 256 && express(c, len) == 0)
+		return -1;
 	for (int hops = 0; at >= EXTENDED && at + 8 <= len && hops < 96; hops++) {
 		if (u16(c, at) == EXT_ACS)
 			return (int)u16(c, at + ACS_CONTROL);
 		at = u16(c, at + 2) >> 4 & 0xffcu;
 	}
-	return -1;
+	return at >= EXTENDED && at + 8 > len && len < CONFIG_MAX ? -2 : -1;
 }
 
 static void read_relaxed(const struct facts_door *d, struct port_facts *p)
@@ -134,6 +137,13 @@ static void read_acs(const struct facts_door *d, struct port_facts *p)
 		}
 		bridges++;
 		int control = acs_control(c, (size_t)len);
+		if (control == -2) {
+			fact_none(&t->f, FACT_HIDDEN,
+				"needs root: only %d bytes of the configuration of bridge %s can "
+				"be read",
+				len, name + 1);
+			return;
+		}
 		if (control > 0 && (control & ACS_REDIRECT) && at < sizeof(t->v))
 			at += (size_t)snprintf(
 				t->v + at, sizeof(t->v) - at, "%s%s", at ? ", " : "", name + 1);

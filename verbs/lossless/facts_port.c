@@ -396,6 +396,7 @@ void facts_read_port(const struct facts_door *d, struct port_facts *p)
 	read_mtu(d, p);
 	read_pcie(d, p);
 	facts_read_pci(d, p);
+	facts_read_fw(d, p);
 	read_counters(d, p);
 	fact_none(&p->symbol_ber_ok.f, FACT_ABSENT, "no interface of the kernel tells it");
 }

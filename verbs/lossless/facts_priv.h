@@ -48,6 +48,10 @@ void facts_read_port(const struct facts_door *d, struct port_facts *p);
 void facts_read_qos(const struct facts_door *d, struct port_facts *p);
 /** facts_pci.c: configuration space. bdf is set before. */
 void facts_read_pci(const struct facts_door *d, struct port_facts *p);
+/** facts_fw.c: registers that only the vendor's tool reads. bdf is set before. */
+void facts_read_fw(const struct facts_door *d, struct port_facts *p);
+/** Ask mlxreg (MFT) or mstreg (mstflint), whichever is on PATH, within seconds. */
+void facts_fw_ask(const char *bdf, struct fact_text *t);
 /** facts_node.c */
 void facts_read_node(const struct facts_door *d, struct node_facts *n);
 

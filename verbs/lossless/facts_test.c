@@ -344,7 +344,7 @@ static void a_strange_recording(void **state)
 
 static void this_machine(void **state)
 {
-	const struct fb_sysroot live = {NULL};
+	const struct fb_sysroot live = {.dir = NULL};
 	struct node_facts n;
 	struct fb_err e = {0};
 	setenv("NCCL_IB_TC", "106", 1);

@@ -85,21 +85,73 @@ static int64_t netdev_sum(const struct fb_sysroot *r, const char *netdev, const 
 	return rx + tx;
 }
 
-static void read_port(
-	const struct fb_sysroot *r, const struct port_facts *p, struct live_reading *out)
+/* Drops that the interface counts itself, under names of their own beside the driver's. */
+static void read_drops(const struct fb_sysroot *r, const char *netdev, json_t *stats)
+{
+	static const char *const names[] = {
+		"rx_dropped", "rx_missed_errors", "rx_fifo_errors", "tx_dropped", "tx_fifo_errors"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char key[64];
+		int64_t v;
+		snprintf(key, sizeof(key), "netdev_%s", names[i]);
+		if (fb_sysroot_read_i64(
+			    r, &v, "/sys/class/net/%s/statistics/%s", netdev, names[i]) == 0)
+			fb_json_set_int(stats, key, v);
+	}
+}
+
+void live_read(const struct fb_sysroot *r, const char *device, int port, const char *netdev,
+	struct live_reading *out)
 {
 	struct port_facts *tmp = calloc(1, sizeof(*tmp));
-	verbs_counters_settle(r, p->device, (unsigned)p->port);
+	*out = (struct live_reading){.at = 0};
+	verbs_counters_settle(r, device, (unsigned)port);
 	out->at = fb_clock_ns();
-	out->counters = verbs_counters_read(r, p->device, (unsigned)p->port);
-	if (tmp && p->netdev[0]) {
-		snprintf(tmp->netdev, sizeof(tmp->netdev), "%s", p->netdev);
+	out->counters = verbs_counters_read(r, device, (unsigned)port);
+	if (tmp && netdev[0] && strlen(netdev) < sizeof(tmp->netdev)) {
+		snprintf(tmp->netdev, sizeof(tmp->netdev), "%.31s", netdev);
 		ethtool_read(r, tmp);
-		out->stats = tmp->stats;
+		out->stats = tmp->stats ? tmp->stats : json_object();
+		read_drops(r, netdev, out->stats);
 	}
-	out->netdev_bytes = netdev_sum(r, p->netdev, "bytes");
-	out->netdev_packets = netdev_sum(r, p->netdev, "packets");
+	out->netdev_bytes = netdev_sum(r, netdev, "bytes");
+	out->netdev_packets = netdev_sum(r, netdev, "packets");
 	free(tmp);
+}
+
+void live_reading_free(struct live_reading *x)
+{
+	json_decref(x->stats);
+	json_decref(x->counters);
+	*x = (struct live_reading){.at = 0};
+}
+
+json_t *live_reading_json(const struct live_reading *x)
+{
+	json_t *j = json_object();
+	fb_json_set_int(j, "at", (int64_t)x->at);
+	if (x->stats)
+		json_object_set(j, "stats", x->stats);
+	if (x->counters)
+		json_object_set(j, "counters", x->counters);
+	fb_json_set_int(j, "bytes", x->netdev_bytes);
+	fb_json_set_int(j, "packets", x->netdev_packets);
+	return j;
+}
+
+bool live_reading_from(const json_t *j, struct live_reading *x)
+{
+	int64_t at = fb_json_int(j, "at", -1);
+	json_t *stats = json_object_get(j, "stats"), *counters = json_object_get(j, "counters");
+	*x = (struct live_reading){.netdev_bytes = -1, .netdev_packets = -1};
+	if (at <= 0)
+		return false;
+	x->at = (uint64_t)at;
+	x->stats = json_is_object(stats) ? json_incref(stats) : NULL;
+	x->counters = json_is_object(counters) ? json_incref(counters) : NULL;
+	x->netdev_bytes = fb_json_int(j, "bytes", -1);
+	x->netdev_packets = fb_json_int(j, "packets", -1);
+	return true;
 }
 
 static json_t *growth(const json_t *before, const json_t *after)
@@ -182,11 +234,15 @@ static int run(const struct live_cfg *c, struct fb_doc *doc, struct fb_err *e)
 
 static void drop(struct live_reading *v, int n)
 {
-	for (int i = 0; v && i < n; i++) {
-		json_decref(v[i].stats);
-		json_decref(v[i].counters);
-	}
+	for (int i = 0; v && i < n; i++)
+		live_reading_free(&v[i]);
 	free(v);
+}
+
+static void read_port(
+	const struct fb_sysroot *r, const struct port_facts *p, struct live_reading *out)
+{
+	live_read(r, p->device, p->port, p->netdev, out);
 }
 
 static int fill(const void *cfg, const struct fb_sysroot *r, const struct node_facts *n,

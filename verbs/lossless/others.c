@@ -195,13 +195,21 @@ static bool better(const struct fact *live, const struct fact *tree)
 	return live->state == FACT_HIDDEN && fact_known(tree);
 }
 
+/* Root looked, and there is no such file: that is told too. What the recorder could not see is
+ * hidden in the tree as well (FACTS_RECORDED_HIDDEN), and stays so. */
+static bool better_file(const struct fact *live, const struct fact *tree)
+{
+	return better(live, tree) || (live->state == FACT_HIDDEN && tree->state == FACT_ABSENT &&
+					     strncmp(tree->read, "/sys/", 5) == 0);
+}
+
 static void overlay_port(
 	struct port_facts *live, const struct port_facts *tree, struct fb_strbuf *taken)
 {
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
 		char *to = (char *)live + whole[i].offset;
 		const char *from = (const char *)tree + whole[i].offset;
-		if (!better((const struct fact *)(const void *)to,
+		if (!better_file((const struct fact *)(const void *)to,
 			    (const struct fact *)(const void *)from))
 			continue;
 		memcpy(to, from, whole[i].size);
@@ -237,14 +245,18 @@ static bool same_hardware(const struct port_facts *a, const struct port_facts *b
 		       strcmp(a->board.v, b->board.v) == 0);
 }
 
-void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken)
+int facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken)
 {
 	struct fb_strbuf b = {0};
+	int matched = 0;
 	for (int i = 0; i < live->ports; i++)
 		for (int k = 0; k < tree->ports; k++)
-			if (same_hardware(&live->port[i], &tree->port[k]))
+			if (same_hardware(&live->port[i], &tree->port[k])) {
 				overlay_port(&live->port[i], &tree->port[k], &b);
+				matched++;
+			}
 	*taken = b.len > 0 || b.failed ? fb_strbuf_take(&b) : NULL;
+	return matched;
 }
 
 bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len)
@@ -263,4 +275,34 @@ bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len)
 	else
 		snprintf(buf, len, "%lld days ago", (long long)(s / 86400));
 	return true;
+}
+
+/* Does a check rest on something that the recording answered? */
+static bool rests_on(const char *read, const char *taken)
+{
+	for (const char *line = taken; line && *line;) {
+		char one[200];
+		size_t n = strcspn(line, "\n");
+		snprintf(one, sizeof(one), "%.*s", (int)(n < sizeof(one) ? n : 0), line);
+		if (*one && strstr(read, one))
+			return true;
+		line += n + (line[n] == '\n');
+	}
+	return false;
+}
+
+void facts_mark_ages(json_t *checks, const char *taken, bool all, const char *age)
+{
+	json_t *check;
+	size_t i;
+	if (!age[0])
+		return;
+	json_array_foreach (checks, i, check) {
+		char text[400];
+		const char *read = fb_json_str(check, "read", "");
+		if (!all && !rests_on(read, taken))
+			continue;
+		snprintf(text, sizeof(text), "%.300s (recorded: %s)", read, age);
+		fb_json_set_str(check, "read", text);
+	}
 }

@@ -24,14 +24,19 @@ int others_read(const struct fb_opt_list *names, const char *own_host, struct ot
 void others_free(struct others *o);
 
 /**
- * Replace facts of `live` that are hidden from this user by those of `tree` that are known, port by
- * port under the device's name, where PCI address, driver and board are the same too. @param taken
- * receives the reads of what was replaced, between newlines (caller frees); NULL when nothing was
+ * Replace facts of `live` that are hidden from this user by those of `tree` that are known, or
+ * files that are known not to be there, port by port under the device's name, where PCI address,
+ * driver and board are the same too. @param taken receives the reads of what was replaced, between
+ * newlines (caller frees); NULL when nothing was
+ * @return how many ports of `live` the tree has; 0: it is of another machine
  */
-void facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken);
+int facts_overlay(struct node_facts *live, const struct node_facts *tree, char **taken);
 
 /** "3 h ago", "12 days ago", "in the future" of "2026-01-31T12:00:00Z". @return false: no such time
  */
 bool facts_age(const char *recorded, int64_t now_s, char *buf, size_t len);
+/** How old what was not read now is: to the `read` of each check that rests on a line of `taken`,
+ * or with `all` of every one. @param age empty: nothing is told */
+void facts_mark_ages(json_t *checks, const char *taken, bool all, const char *age);
 
 #endif

@@ -176,13 +176,17 @@ const struct port_check roce_checks[] = {
 		 "the link may flap; the switch must carry it too",
 		 "Linux include/rdma/ib_addr.h, iboe_get_mtu", RECORDED},
 		false, roce_r26},
-	{{"R27", "MTU of the path", "a packet of the interface's MTU to a peer, not to be divided",
-		 "pass: it arrives; fail: it does not; skip: no peer",
+	{{"R27", "MTU of the path",
+		 "a packet of the interface's MTU to each host of --drive and back, not to be "
+		 "divided",
+		 "pass: it comes back, or RDMA at the path's MTU has carried the load where no "
+		 "UDP comes through; fail: it does not, and a small one does; skip: no --drive",
 		 "set the MTU on every switch of the path", NULL, "RFC 1191", CONSTRUCTED},
 		false, roce_r27},
 	{{"R28", "priority on the wire",
-		 "the peer's rx_prioN_packets against what was sent, over a window with load",
-		 "pass: 99 % in the priority that the map says; fail: elsewhere; skip: no peer",
+		 "rx_prioN_packets against what the hosts of --drive sent; on Soft-RoCE a sniffer",
+		 "pass: 99 % in the priority that the map says, on Soft-RoCE of the DSCP asked "
+		 "for; fail: elsewhere; skip: no --drive, no such counters",
 		 "see R09 to R13: who sets the DSCP, and who maps it", NULL, ETHTOOL, CONSTRUCTED},
 		LIVE, roce_r28},
 	{{"R29", "PFC works under load", STATS "{rx,tx}_prioN_pause, rx_prioN_discards",
@@ -191,8 +195,10 @@ const struct port_check roce_checks[] = {
 		 "more headroom on the switch; see R21", NULL, ETHTOOL, CONSTRUCTED},
 		LIVE, roce_r29},
 	{{"R30", "no drops on a lossless priority",
-		 STATS "rx_prioN_discards, rx_prioN_buf_discard, rx_discards_phy",
-		 "pass: none; warn: on another priority; fail: on a lossless one; skip: no load",
+		 STATS "rx_prioN_discards, rx_prioN_buf_discard, rx_discards_phy; on Soft-RoCE "
+		       "those of /sys/class/net/IF/statistics",
+		 "pass: none; warn: on another priority, on Soft-RoCE any; fail: on a lossless one; "
+		 "skip: no load",
 		 "see R15, R20 and R21; more headroom on the switch", NULL, ETHTOOL, CONSTRUCTED},
 		LIVE, roce_r30},
 	{{"R31", "no packet lost",
@@ -209,7 +215,8 @@ const struct port_check roce_checks[] = {
 	{{"R33", "marks, CNPs, obedience",
 		 HW "np_ecn_marked_roce_packets, np_cnp_sent, rp_cnp_{handled,ignored}",
 		 "pass: marks are answered and CNPs obeyed; warn: no congestion was signalled; "
-		 "fail: marks without CNPs, or CNPs ignored; skip: no load",
+		 "fail: marks without CNPs, CNPs ignored, or with --drive obeyed by no sender; "
+		 "skip: no load",
 		 "see R22 to R24; WRED with ECN on the switch's RoCE queue", NULL, HWCOUNTERS,
 		 CONSTRUCTED},
 		LIVE, roce_r33},
@@ -250,10 +257,12 @@ const struct port_check roce_checks[] = {
 		 "PCI Express Base Specification, Device Control, ACS; Linux pci_regs.h",
 		 CONSTRUCTED},
 		false, roce_r39},
-	{{"R40", "loss recovery of the NIC", "mlxreg ROCE_ACCL (mstflint, root)",
-		 "skip: it is told how to read it; nothing is judged",
-		 "mlxreg -d BDF --reg_name ROCE_ACCL --get", NULL, "mstflint, ROCE_ACCL",
-		 CONSTRUCTED},
+	{{"R40", "loss recovery of the NIC",
+		 "register ROCE_ACCL, by mlxreg (MFT) or mstreg (mstflint) where one is on PATH; root",
+		 "info: what is on and off, nothing is judged; skip: without that tool, without "
+		 "root, of a recording, and of other vendors: then always",
+		 "mlxreg -d BDF --reg_name ROCE_ACCL --get", NULL,
+		 "NVIDIA, Adaptive Retransmission: Parameters Control, ROCE_ACCL", CONSTRUCTED},
 		false, roce_r40},
 	{{"R41", "flows per connection", "NCCL_IB_QPS_PER_CONNECTION",
 		 "info: the probability that two of a node's flows share a path", NULL, NULL,

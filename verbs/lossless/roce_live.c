@@ -9,6 +9,7 @@
 
 #include "bench/core/json.h"
 #include "verbs/lossless/checks_priv.h"
+#include "verbs/lossless/drive.h"
 
 /* ---- MTU ------------------------------------------------------------------------------------- */
 
@@ -85,42 +86,72 @@ void roce_r26(const struct check_input *in, struct fb_finding *f)
 
 void roce_r27(const struct check_input *in, struct fb_finding *f)
 {
+	if (in->drive) {
+		drive_judge_path(in->drive, f);
+		return;
+	}
 	fb_find(f, FB_CHECK_SKIP,
-		"it needs a peer to probe the path: ping -M do -s %lld PEER tells by hand",
+		"it needs a peer to probe the path: --drive HOST; or by hand ping -M do -s %lld PEER",
 		fact_known(&in->port->netdev_mtu.f) ? (long long)in->port->netdev_mtu.v - 28
 						    : 8972);
 }
 
 /* ---- where packets go ------------------------------------------------------------------------ */
 
+/* The priority where most arrived. */
+static int busiest(const struct port_window *w)
+{
+	int most = 0;
+	for (int i = 1; i < 8; i++)
+		if (w->peer_prio_packets[i] > w->peer_prio_packets[most])
+			most = i;
+	return most;
+}
+
+static void judge_priority(const struct check_input *in, int prio, struct fb_finding *f)
+{
+	const struct port_window *w = in->window;
+	char when[96];
+	int64_t right = w->peer_prio_packets[prio];
+	int most = busiest(w);
+	double share = (double)(right < w->sent_packets ? right : w->sent_packets) /
+		       (double)w->sent_packets;
+	fb_find_read(f, "ethtool -S: rx_prioN_packets, against what the senders' NICs sent");
+	if (share >= 0.99)
+		fb_find(f, FB_CHECK_PASS,
+			"%s%lld packets of DSCP %d were sent, %lld arrived in priority %d",
+			check_window_text(in, when, sizeof(when)), (long long)w->sent_packets,
+			w->sent_dscp, (long long)right, prio);
+	else
+		fb_find(f, FB_CHECK_FAIL,
+			"%s%lld packets of DSCP %d were sent, %lld arrived in priority %d (%.1f %%) "
+			"and %lld in priority %d",
+			check_window_text(in, when, sizeof(when)), (long long)w->sent_packets,
+			w->sent_dscp, (long long)right, prio, 100 * share,
+			(long long)w->peer_prio_packets[most], most);
+	fb_find_expected(f, "the map of this port", "99 %% in priority %d", prio);
+}
+
 void roce_r28(const struct check_input *in, struct fb_finding *f)
 {
 	const struct port_window *w = in->window;
 	const char *how = NULL, *why = NULL;
+	if (in->drive && drive_judge_wire(in, f))
+		return;
 	if (w->sent_packets <= 0) {
 		fb_find(f, FB_CHECK_SKIP,
 			"not available: what arrived by priority is known with --drive only");
 		return;
 	}
 	int prio = facts_dscp_priority(in->port, w->sent_dscp, &how, &why);
-	int64_t all = 0;
-	bool known = false;
-	for (int i = 0; i < 8; i++)
-		if (w->peer_prio_packets[i] >= 0) {
-			known = true;
-			all += w->peer_prio_packets[i];
-		}
-	if (!known || prio < 0) {
-		fb_find(f, FB_CHECK_SKIP, "not available: %s",
-			known ? why : "the peer counts no packets by priority");
-		return;
-	}
-	double share = all ? (double)w->peer_prio_packets[prio] / (double)all : 0;
-	fb_find(f, share >= 0.99 ? FB_CHECK_PASS : FB_CHECK_FAIL,
-		"of %lld packets of DSCP %d the peer counted %lld in priority %d (%.1f %%)",
-		(long long)all, w->sent_dscp, (long long)w->peer_prio_packets[prio], prio,
-		100 * share);
-	fb_find_expected(f, "the map of this port", "99 %% in priority %d", prio);
+	if (prio >= 0 && w->peer_prio_packets[prio] >= 0)
+		judge_priority(in, prio, f);
+	else if (prio < 0)
+		fb_find(f, FB_CHECK_SKIP, "not available: %s", why);
+	else
+		fb_find(f, FB_CHECK_SKIP, "not available: %s counts no packets by priority%s%s",
+			in->port->family, in->drive ? ", and " : "",
+			in->drive ? in->drive->sniff_why : "");
 }
 
 /* Sum over the lossless priorities; -1: none of the counters is there. */
@@ -188,6 +219,14 @@ void roce_r29(const struct check_input *in, struct fb_finding *f)
 		return;
 	int64_t paused = plus(pauses(in, bits, false), pauses(in, bits, true));
 	int64_t lost = by_priority(in, bits, "rx_prio", "_discards");
+	for (int i = 0; in->drive && i < in->drive->peers; i++) {
+		/* PFC acts where the senders are told to stop; one node's pauses are proof. */
+		const struct check_input peer = {.window = &in->drive->peer[i].window};
+		if (!in->drive->peer[i].window.ns)
+			continue;
+		paused = plus(paused, plus(pauses(&peer, bits, false), pauses(&peer, bits, true)));
+		lost = plus(lost, by_priority(&peer, bits, "rx_prio", "_discards"));
+	}
 	fb_find_read(f, "ethtool -S: rx_prioN_pause, tx_prioN_pause, rx_prioN_discards");
 	if (paused < 0 || lost < 0) {
 		fb_find(f, FB_CHECK_SKIP, "not available: the driver counts no %s by priority",
@@ -198,16 +237,47 @@ void roce_r29(const struct check_input *in, struct fb_finding *f)
 		lost > 0     ? FB_CHECK_FAIL
 		: paused > 0 ? FB_CHECK_PASS
 			     : FB_CHECK_WARN,
-		"%s%lld pauses and %lld discards on lossless priorities%s",
+		"%s%lld pauses and %lld discards on lossless priorities%s%s",
 		check_window_text(in, when, sizeof(when)), (long long)paused, (long long)lost,
+		in->drive ? ", all hosts together" : "",
 		paused || lost ? "" : ": it was not stressed");
 	fb_find_expected(f, "PFC pauses before it drops", "pauses, and no discards");
+}
+
+/* Sum of those that the port has; -1: none of them. */
+static int64_t any_of(const struct check_input *in, const char *const *names, size_t n)
+{
+	int64_t sum = -1;
+	for (size_t i = 0; i < n; i++)
+		sum = plus(sum, check_grew(in, names[i]));
+	return sum;
+}
+/* Soft-RoCE has no priorities, and its packets are the interface's. */
+static bool interface_drops(const struct check_input *in, struct fb_finding *f)
+{
+	static const char *const names[] = {"netdev_rx_dropped", "netdev_rx_missed_errors",
+		"netdev_rx_fifo_errors", "netdev_tx_dropped", "netdev_tx_fifo_errors"};
+	char when[96];
+	int64_t lost = any_of(in, names, sizeof(names) / sizeof(names[0]));
+	if (strcmp(in->port->family, "rxe") != 0 || lost < 0)
+		return false;
+	fb_find_read(f,
+		"/sys/class/net/%s/statistics: rx_dropped, rx_missed_errors, "
+		"{rx,tx}_fifo_errors, tx_dropped",
+		in->port->netdev);
+	fb_find(f, lost ? FB_CHECK_WARN : FB_CHECK_PASS,
+		"%s%lld dropped by the whole interface: software has no priorities",
+		check_window_text(in, when, sizeof(when)), (long long)lost);
+	fb_find_expected(f, "lossless is without drops", "0");
+	return true;
 }
 
 void roce_r30(const struct check_input *in, struct fb_finding *f)
 {
 	unsigned bits = 0;
 	char when[96];
+	if (interface_drops(in, f))
+		return;
 	if (!lossless(in, f, &bits))
 		return;
 	int64_t mine = plus(by_priority(in, bits, "rx_prio", "_discards"),
@@ -230,13 +300,6 @@ void roce_r30(const struct check_input *in, struct fb_finding *f)
 
 /* ---- loss ------------------------------------------------------------------------------------ */
 
-static int64_t any_of(const struct check_input *in, const char *const *names, size_t n)
-{
-	int64_t sum = -1;
-	for (size_t i = 0; i < n; i++)
-		sum = plus(sum, check_grew(in, names[i]));
-	return sum;
-}
 #define ANY_OF(in, ...)                                \
 	any_of(in, (const char *const[]){__VA_ARGS__}, \
 		sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
@@ -302,15 +365,23 @@ void roce_r33(const struct check_input *in, struct fb_finding *f)
 			in->port->family);
 		return;
 	}
-	bool dumb = marked > 0 && sent == 0, deaf = ignored > 0;
+	static const char *const obeys[] = {"rp_cnp_handled", "cnpHandled"};
+	static const char *const ignores[] = {"rp_cnp_ignored", "cnpIgnored"};
+	/* Marks are answered here; who has to obey is the senders. */
+	int64_t there = in->drive ? drive_grew(in->drive, obeys, 2) : -1;
+	ignored = in->drive ? plus(ignored, drive_grew(in->drive, ignores, 2)) : ignored;
+	handled = plus(handled, there);
+	bool lost = sent > 0 && there == 0;
+	bool dumb = marked > 0 && sent == 0, deaf = ignored > 0 || lost;
 	fb_find(f,
 		dumb || deaf            ? FB_CHECK_FAIL
 		: marked || handled > 0 ? FB_CHECK_PASS
 					: FB_CHECK_WARN,
-		"%smarks %lld, CNPs sent %lld, obeyed %lld, ignored %lld%s",
+		"%smarks %lld, CNPs sent %lld, obeyed %lld, ignored %lld%s%s",
 		check_window_text(in, when, sizeof(when)), (long long)marked, (long long)sent,
-		(long long)handled, (long long)ignored,
+		(long long)handled, (long long)ignored, in->drive ? ", all hosts together" : "",
 		dumb     ? ": marks are not answered"
+		: lost   ? ": no sender got one: is the CNPs' class dropped?"
 		: deaf   ? ": CNPs are not obeyed"
 		: marked ? ""
 			 : ": no congestion was signalled");
@@ -469,10 +540,8 @@ void roce_r40(const struct check_input *in, struct fb_finding *f)
 {
 	if (check_software(in, f))
 		return;
-	fb_find(f, FB_CHECK_SKIP,
-		"not available: the loss recovery mode stands in a register that mstflint reads: "
-		"mlxreg -d %s --reg_name ROCE_ACCL --get",
-		in->port->bdf[0] ? in->port->bdf : "BDF");
+	if (check_need(&in->port->loss_recovery.f, f))
+		fb_find(f, FB_CHECK_INFO, "%s", in->port->loss_recovery.v);
 }
 
 void roce_r41(const struct check_input *in, struct fb_finding *f)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/check_opts.h"
 #include "bench/core/cmd.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
@@ -18,17 +19,13 @@
 
 #define MAX_SWITCHES 1024
 
-enum format { TABLE, JSON, JUNIT, MARKDOWN };
-static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
-
 struct switch_cfg {
-	struct fb_opt_list files, require, others;
-	char *profile, *explain;
-	bool list, strict;
-	int format;
+	struct fb_opt_list files, others;
+	char *profile;
 };
 struct command {
 	struct switch_cfg cfg;
+	struct fb_check_cfg judge;
 	struct fb_output_cfg out;
 };
 
@@ -52,28 +49,6 @@ static const struct fb_opt opts[] = {
 		.arg = "DIR|FILE,...",
 		.help = "hosts at the other ends: documents of check roce, recorded trees, or "
 			"folders of them"},
-	{.name = "require",
-		.type = FB_OPT_LIST,
-		.offset = O(require),
-		.arg = "ID,...",
-		.help = "these checks must be judged, or the verdict is INCOMPLETE"},
-	{.name = "strict", .type = FB_OPT_FLAG, .offset = O(strict), .help = "a warning fails too"},
-	{.name = "format",
-		.type = FB_OPT_ENUM,
-		.offset = O(format),
-		.arg = "FORMAT",
-		.help = "what is printed: table, json, junit or markdown",
-		.def = "table",
-		.names = formats},
-	{.name = "list",
-		.type = FB_OPT_FLAG,
-		.offset = O(list),
-		.help = "print what checks there are"},
-	{.name = "explain",
-		.type = FB_OPT_STRING,
-		.offset = O(explain),
-		.arg = "ID",
-		.help = "print all that is known of one check"},
 	{.name = NULL},
 };
 #undef O
@@ -105,7 +80,8 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 			"Do the switches keep RoCE lossless? DSCP map, PFC at both ends, headroom, "
 			"ECN thresholds, watchdog, from their configuration files.",
 		.notes = notes,
-		.sets = {{"Checks", opts, &c->cfg}, {"Output", fb_output_opts, &c->out}},
+		.sets = {{"Checks", opts, &c->cfg}, {"Verdict", fb_check_opts, &c->judge},
+			{"Output", fb_output_opts, &c->out}},
 	};
 }
 
@@ -118,28 +94,6 @@ static void collect(struct fb_check_def *defs)
 	for (const struct switch_check *c = switch_checks; c->def.id && n + 1 < MAX_DEFS; c++)
 		defs[n++] = c->def;
 	defs[n] = (struct fb_check_def){.id = NULL};
-}
-
-static int check_required(const struct switch_cfg *c, struct fb_err *e)
-{
-	struct fb_check_def defs[MAX_DEFS];
-	collect(defs);
-	for (size_t i = 0; i < c->require.n; i++) {
-		const char *nearest = defs[0].id;
-		unsigned least = ~0u;
-		for (const struct fb_check_def *d = defs; d->id; d++) {
-			unsigned distance = fb_edit_distance(d->id, c->require.v[i]);
-			nearest = distance < least ? d->id : nearest;
-			least = distance < least ? distance : least;
-		}
-		if (least == 0)
-			continue;
-		fb_fail_usage(
-			e, "--require %.100s: this command has no such check", c->require.v[i]);
-		fb_hint(e, "did you mean %s? --list prints them all", nearest);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -193,7 +147,6 @@ static struct row *rows_of(const json_t *doc, size_t *n)
 static void print_group(struct row *r, const struct row *end, FILE *out)
 {
 	bool bad = strcmp(r->state, "fail") == 0 || strcmp(r->state, "warn") == 0;
-	const json_t *expected = json_object_get(r->check, "expected");
 	size_t more = 0;
 	for (struct row *o = r + 1; o < end; o++) {
 		if (o->printed || strcmp(o->state, r->state) != 0 ||
@@ -208,20 +161,11 @@ static void print_group(struct row *r, const struct row *end, FILE *out)
 	if (more)
 		fprintf(out, " and %zu more", more);
 	fprintf(out, ": %s: %s\n", fb_json_str(r->check, "title", ""), r->text);
-	if (bad && json_is_object(expected))
-		fprintf(out, "             expected %s (%s)\n", fb_json_str(expected, "value", ""),
-			fb_json_str(expected, "source", ""));
-	if (bad && fb_json_str(r->check, "remedy", NULL))
-		fprintf(out, "             remedy: %s\n", fb_json_str(r->check, "remedy", ""));
-	if (bad && fb_json_str(r->check, "side_effect", NULL))
-		fprintf(out, "             this disturbs: %s\n",
-			fb_json_str(r->check, "side_effect", ""));
+	fb_check_print_mend(r->check, out);
 }
 
 static void print_table(const json_t *doc, FILE *out)
 {
-	const json_t *verdict = json_object_get(doc, "verdict"), *w;
-	const json_t *counts = json_object_get(verdict, "accounted");
 	size_t n, i;
 	struct row *rows = rows_of(doc, &n);
 	for (i = 0; i < n; i++) {
@@ -239,14 +183,7 @@ static void print_table(const json_t *doc, FILE *out)
 		print_group(&rows[i], &rows[end], out);
 	}
 	free(rows);
-	json_array_foreach (json_object_get(doc, "warnings"), i, w)
-		fprintf(out, "\nwarning: %s\n", json_string_value(w));
-	fprintf(out, "\n%s:", fb_json_str(verdict, "state", "not judged"));
-	for (int s = 0; s < FB_CHECK_STATES; s++)
-		fprintf(out, "%s %lld %s", s ? "," : "",
-			(long long)fb_json_int(counts, fb_check_state_names[s], 0),
-			fb_check_state_names[s]);
-	fputc('\n', out);
+	fb_check_print_end(doc, out);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -323,8 +260,10 @@ static void describe(const struct switches *s, struct fb_doc *doc)
 	json_object_set_new(fb_doc_json(doc), "switches", list);
 }
 
-static int work(const struct switch_cfg *c, struct fb_doc *doc, struct fb_err *e)
+static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 {
+	const struct command *command = arg;
+	const struct switch_cfg *c = &command->cfg;
 	struct switches s = {0};
 	struct others hosts = {0};
 	struct profile profile;
@@ -341,9 +280,7 @@ static int work(const struct switch_cfg *c, struct fb_doc *doc, struct fb_err *e
 	}
 	others_free(&hosts);
 	free_switches(&s);
-	const struct fb_check_judge j = {
-		.strict = c->strict, .require = c->require.v, .n_require = c->require.n};
-	return rc == 0 ? fb_check_judge(doc, &j) : (int)e->exit;
+	return rc == 0 ? fb_check_verdict(&command->judge, doc) : (int)e->exit;
 }
 
 static int prepare(struct command *c, struct fb_err *e)
@@ -357,32 +294,9 @@ static int prepare(struct command *c, struct fb_err *e)
 	if (c->cfg.files.n > MAX_SWITCHES)
 		return fb_fail_usage(
 			e, "%zu files: at most %d at once", c->cfg.files.n, MAX_SWITCHES);
-	if (c->out.json && c->cfg.format != TABLE && c->cfg.format != JSON)
-		return fb_fail_usage(
-			e, "--json and --format %s exclude each other", formats[c->cfg.format]);
-	if (c->cfg.format == JSON)
-		c->out.json = true;
-	return check_required(&c->cfg, e);
-}
-
-static int with_document(
-	struct command *c, struct fb_opt_spec *spec, int argc, char **argv, struct fb_err *e)
-{
-	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, &c->out, e);
-	if (!doc)
-		return (int)e->exit;
-	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
-	fb_doc_set_table(doc, c->cfg.format == JUNIT      ? fb_check_junit
-			      : c->cfg.format == MARKDOWN ? fb_check_markdown
-							  : print_table);
-	int status = work(&c->cfg, doc, e);
-	if (e->code != 0) {
-		fb_doc_error(doc, e);
-		fb_doc_set_table(doc, NULL);
-	}
-	status = fb_doc_finish(doc, status);
-	fb_doc_free(doc);
-	return status;
+	struct fb_check_def defs[MAX_DEFS];
+	collect(defs);
+	return fb_check_prepare(&c->judge, &c->out, defs, e);
 }
 
 int check_switch_run(int argc, char **argv)
@@ -391,19 +305,17 @@ int check_switch_run(int argc, char **argv)
 	struct fb_opt_spec spec;
 	struct fb_err e = {0};
 	struct fb_check_def defs[MAX_DEFS];
-	const struct fb_check_def *tables[] = {defs};
 	int status = FB_EXIT_OK;
 	fill_spec(&spec, &c);
 	int rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc != 0)
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	collect(defs);
-	if (c.cfg.explain)
-		rc = fb_check_explain(tables, 1, c.cfg.explain, stdout, &e);
-	else if (c.cfg.list)
-		fb_check_list(tables, 1, stdout);
+	if (c.judge.list || c.judge.explain)
+		rc = fb_check_tell(&c.judge, defs, defs, &e);
 	else if ((rc = prepare(&c, &e)) == 0)
-		status = with_document(&c, &spec, argc, argv, &e);
+		status = fb_check_document(
+			&spec, &c.judge, &c.out, argc, argv, print_table, work, &c, &e);
 	if (e.code != 0)
 		fb_log_err(&e);
 	if (rc != 0)

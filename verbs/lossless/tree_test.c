@@ -204,7 +204,7 @@ static void add_own(const char *s)
 /* Hardware addresses, in both spellings, and the host's name. */
 static void own_identities(void)
 {
-	const struct fb_sysroot live = {NULL};
+	const struct fb_sysroot live = {.dir = NULL};
 	char **names = NULL, mac[64];
 	fb_sysroot_list(&live, "/sys/class/net", &names);
 	for (char **p = names; p && *p; p++) {
@@ -280,7 +280,7 @@ static void same_port(const struct port_facts *a, const struct port_facts *b)
 static void this_machine(void **state)
 {
 	struct fb_err e = {0};
-	struct fb_sysroot live = {NULL}, tree;
+	struct fb_sysroot live = {.dir = NULL}, tree;
 	struct node_facts a, b;
 	setenv("NCCL_IB_TC", "106", 1);
 	setenv("NCCL_SOCKET_IFNAME", "=192.0.2.7", 1);
@@ -320,7 +320,7 @@ static void this_machine(void **state)
 static void this_machine_with_names(void **state)
 {
 	struct fb_err e = {0};
-	struct fb_sysroot live = {NULL}, tree;
+	struct fb_sysroot live = {.dir = NULL}, tree;
 	char here[64], there[64];
 	assert_int_equal(tree_record(under_top("named"), true, &e), 0);
 	assert_int_equal(fb_sysroot_open(&tree, under_top("named"), &e), 0);

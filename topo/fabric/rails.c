@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Rails: HCAs of one name (mlx5_0 of every host) belong on the same leaf, or on one leaf in each
+ * group of hosts. Which leaf that is, the other hosts say: for HCA l of host h, every host that
+ * shares leaves with h by other HCAs votes with the leaf of its own l, as many times as it shares.
+ * So neither the rails' order, nor the number of groups, nor hosts of other kinds need be known,
+ * and a fabric without rails gives no majority.
+ *
+ * The name is what the description calls the HCA. A PCI name (ibp12s0) counts by its order among
+ * the host's, since machines number buses differently; HCAs without a name count by GUID in their
+ * system GUID. Both only where the host has as many as most have: else a missing one would shift
+ * all.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/fabric/fabric_priv.h"
+
+/* Two votes are the fewest that can outvote one; without shared leaves two thirds are wanted. */
+#define MIN_VOTERS 2
+#define MAX_LEAVES 32  /* that may be voted for, of one HCA */
+#define MAX_VOTERS 512 /* no group of hosts is larger; a hostile file must not cost its square */
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static int rail_of(struct fabric *f, struct fabric_map *names, const char *name)
+{
+	uint64_t key = fabric_hash(name, strlen(name), 3);
+	int i = fabric_map_get(names, key);
+	if (i < 0) {
+		struct fabric_rail *r = FABRIC_ADD(f->rail);
+		i = (int)f->rail.n - 1;
+		if (!r || fabric_map_set(names, key, i) < 0)
+			return -ENOMEM;
+		snprintf(r->name, sizeof(r->name), "%s", name);
+	}
+	f->rail.v[i].n++;
+	return i;
+}
+
+static bool pci_name(const char *hca)
+{
+	return strncmp(hca, "ibp", 3) == 0 || strncmp(hca, "ibP", 3) == 0 ||
+	       strncmp(hca, "roce", 4) == 0 || strncmp(hca, "rdmap", 5) == 0;
+}
+
+struct named {
+	int hca;
+	uint64_t guid;
+	char name[40]; /* "": none */
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int d = fabric_natural(x->name, y->name);
+	return d ? d : x->guid < y->guid ? -1 : x->guid > y->guid;
+}
+
+/* What the HCAs of one host are called. @return 'n' by name, 'p' by PCI order, 'g' by GUID order */
+static char read_names(const struct fabric *f, const struct fabric_host *h, struct named *v)
+{
+	int pci = 0, none = 0;
+	char host[FABRIC_NAME];
+	for (int i = 0; i < h->n; i++) {
+		const struct fabric_hca *c = &f->hca.v[h->first + i];
+		const struct fabric_node *n = &f->node.v[c->node];
+		v[i].hca = h->first + i;
+		v[i].guid = n->guid;
+		if (n->ambiguous || !fabric_split_name(n->name, host, v[i].name, sizeof(v[i].name)))
+			v[i].name[0] = '\0';
+		none += v[i].name[0] == '\0';
+		pci += pci_name(v[i].name);
+	}
+	return none == h->n ? 'g' : pci == h->n ? 'p' : 'n';
+}
+
+/* Two ports of one HCA are two rails. */
+static bool has_two_ports(const struct fabric *f, const struct fabric_hca *c)
+{
+	int joined = 0;
+	FABRIC_PORTS(f, c->node, p)
+	joined += f->port.v[p].hca >= 0;
+	return joined > 1 || f->port.v[c->port].num > 1;
+}
+
+/* The number of HCAs that most hosts of a kind have. */
+struct sizes {
+	int n['z'][65];
+};
+static int usual(const struct sizes *s, char kind)
+{
+	int best = 0;
+	for (int i = 1; i < 65; i++)
+		if (s->n[(int)kind][i] >= s->n[(int)kind][best] && s->n[(int)kind][i] > 0)
+			best = i;
+	return best;
+}
+
+static int name_rails(struct fabric *f, const struct sizes *s, struct fabric_map *names)
+{
+	struct named v[64];
+	char name[56];
+	for (size_t h = 0; h < f->host.n; h++) {
+		const struct fabric_host *host = &f->host.v[h];
+		if (host->n < 1 || host->n > 64)
+			continue;
+		memset(v, 0, sizeof(v));
+		char kind = read_names(f, host, v);
+		/* One HCA without a name has no order. */
+		if (kind != 'n' && (host->n != usual(s, kind) || (kind == 'g' && host->n < 2)))
+			continue;
+		if (kind != 'n')
+			qsort(v, (size_t)host->n, sizeof(v[0]), by_name);
+		for (int i = 0; i < host->n; i++) {
+			struct fabric_hca *c = &f->hca.v[v[i].hca];
+			int two = has_two_ports(f, c);
+			if (kind == 'n' && !v[i].name[0])
+				continue;
+			if (kind == 'n')
+				snprintf(name, sizeof(name), two ? "%s/%u" : "%s", v[i].name,
+					f->port.v[c->port].num);
+			else
+				snprintf(name, sizeof(name), "%s%d", kind == 'p' ? "pci" : "guid",
+					i);
+			c->rail = rail_of(f, names, name);
+			if (c->rail < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* ---- votes ----------------------------------------------------------------------------------- */
+
+struct ballot {
+	int leaf[MAX_LEAVES];
+	long weight[MAX_LEAVES];
+	int voters[MAX_LEAVES];
+	int n;
+	long total;
+};
+
+static void vote(struct ballot *b, int leaf, long weight)
+{
+	int i = 0;
+	while (i < b->n && b->leaf[i] != leaf)
+		i++;
+	b->total += weight;
+	if (i == MAX_LEAVES)
+		return;
+	if (i == b->n) {
+		b->n++;
+		b->leaf[i] = leaf;
+		b->weight[i] = b->voters[i] = 0;
+	}
+	b->weight[i] += weight;
+	b->voters[i]++;
+}
+
+/* The leaf with more than num/den of the votes; -1 none. */
+static int winner(const struct ballot *b, long num, long den)
+{
+	for (int i = 0; i < b->n; i++)
+		if (b->weight[i] * den > b->total * num && b->voters[i] >= MIN_VOTERS)
+			return b->leaf[i];
+	return -1;
+}
+
+/* Hosts that share a leaf with the one at hand. */
+struct voters {
+	int *shared; /* by host: HCAs of the same rail on the same leaf */
+	int *near;   /* by host: on a leaf of this host at all */
+	int *list;
+	int n;
+};
+
+static void find_voters(const struct fabric *f, int host, struct voters *v)
+{
+	const struct fabric_host *h = &f->host.v[host];
+	for (int i = 0; i < v->n; i++)
+		v->shared[v->list[i]] = v->near[v->list[i]] = 0;
+	v->n = 0;
+	for (int i = h->first; i < h->first + h->n; i++) {
+		const struct fabric_hca *c = &f->hca.v[i];
+		if (c->rail < 0)
+			continue;
+		FABRIC_PORTS(f, c->leaf, p)
+		{
+			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
+			const struct fabric_hca *o = k < 0 ? NULL : &f->hca.v[k];
+			if (!o || o->rail < 0 || o->host == host ||
+				(!v->near[o->host] && v->n >= MAX_VOTERS))
+				continue;
+			if (!v->near[o->host]) {
+				v->near[o->host] = 1;
+				v->list[v->n++] = o->host;
+			}
+			v->shared[o->host] += o->rail == c->rail;
+		}
+	}
+}
+
+static int decide(const struct fabric *f, const struct fabric_hca *c, const struct voters *v)
+{
+	struct ballot sharing = {.n = 0}, near = {.n = 0};
+	for (int i = 0; i < v->n; i++) {
+		const struct fabric_host *h = &f->host.v[v->list[i]];
+		for (int k = h->first; k < h->first + h->n; k++) {
+			const struct fabric_hca *o = &f->hca.v[k];
+			if (o->rail != c->rail)
+				continue;
+			/* What is shared by this very rail says nothing of where it belongs. */
+			int others = v->shared[v->list[i]] - (o->leaf == c->leaf);
+			if (others > 0)
+				vote(&sharing, o->leaf, others);
+			vote(&near, o->leaf, 1);
+			break;
+		}
+	}
+	if (sharing.total > 0)
+		return winner(&sharing, 1, 2);
+	return winner(&near, 2, 3) >= 0 ? winner(&near, 2, 3) : -1;
+}
+
+static int vote_all(struct fabric *f)
+{
+	struct voters v = {.n = 0};
+	int rc = -ENOMEM;
+	v.shared = calloc(f->host.n + 1, sizeof(int));
+	v.near = calloc(f->host.n + 1, sizeof(int));
+	v.list = calloc(f->host.n + 1, sizeof(int));
+	if (!v.shared || !v.near || !v.list)
+		goto free_voters;
+	for (size_t h = 0; h < f->host.n; h++) {
+		const struct fabric_host *host = &f->host.v[h];
+		/* One HCA has no other by which its host could be placed. */
+		if (host->n < 2)
+			continue;
+		find_voters(f, (int)h, &v);
+		for (int i = host->first; i < host->first + host->n; i++)
+			if (f->hca.v[i].rail >= 0)
+				f->hca.v[i].target = decide(f, &f->hca.v[i], &v);
+	}
+	rc = 0;
+free_voters:
+	free(v.shared);
+	free(v.near);
+	free(v.list);
+	return rc;
+}
+
+int fabric_find_rails(struct fabric *f)
+{
+	struct fabric_map names = {0};
+	struct sizes *s = calloc(1, sizeof(*s));
+	struct named v[64];
+	int rc = s ? 0 : -ENOMEM;
+	for (size_t h = 0; h < f->host.n && rc == 0; h++)
+		if (f->host.v[h].n >= 1 && f->host.v[h].n <= 64) {
+			memset(v, 0, sizeof(v));
+			s->n[(int)read_names(f, &f->host.v[h], v)][f->host.v[h].n]++;
+		}
+	if (rc == 0)
+		rc = name_rails(f, s, &names);
+	fabric_map_free(&names);
+	free(s);
+	return rc == 0 ? vote_all(f) : rc;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+void fabric_leaf_rails(const struct fabric *f, int leaf, char *buf, size_t len)
+{
+	size_t n = 0;
+	int shown = 0, more = 0, last = -1;
+	buf[0] = '\0';
+	/* In the order of names, each once: those that belong here by at least one vote. */
+	for (;;) {
+		int next = -1;
+		FABRIC_PORTS(f, leaf, p)
+		{
+			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
+			if (k < 0 || f->hca.v[k].rail < 0 || f->hca.v[k].target != leaf)
+				continue;
+			int r = f->hca.v[k].rail;
+			if (last >= 0 &&
+				fabric_natural(f->rail.v[r].name, f->rail.v[last].name) <= 0)
+				continue;
+			if (next < 0 || fabric_natural(f->rail.v[r].name, f->rail.v[next].name) < 0)
+				next = r;
+		}
+		if (next < 0)
+			break;
+		last = next;
+		if (shown == 8 || n + 48 > len) {
+			more++;
+			if (more > 64)
+				break;
+			continue;
+		}
+		n += (size_t)snprintf(
+			buf + n, len - n, "%s%s", shown ? ", " : "", f->rail.v[next].name);
+		shown++;
+	}
+	if (more)
+		snprintf(buf + n, len - n, ", ...");
+}

@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `nvidia-smi topo -m` and `-mp`, as printed or as pasted: underlined headers, tabs that became
+ * blanks or nothing, columns named mlx5_0 (old drivers) or NIC0 with a legend (new ones), SOC for
+ * SYS, affinities that a cgroup emptied. The matrix is what the driver said and is kept as such;
+ * it tells no PCI addresses, so a GPU's function has none.
+ *
+ * Words and columns: nvidia-smi's own legend, drivers 352 to 570.
+ */
+#include "topo/smi.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/json.h"
+
+#define MAX_FILE (16u << 20)
+#define MAX_LINE 16384
+
+enum column { CPU_AFFINITY, NUMA_AFFINITY, GPU_NUMA, N_COLUMNS };
+
+struct smi_dev {
+	char name[TOPO_NAME];
+	bool gpu, seen;
+	int numa;
+	char *cpus;
+};
+
+struct smi {
+	const char *what;
+	struct fb_err *e;
+	struct smi_dev *devs;
+	size_t n;
+	enum topo_path *paths; /* n x n, in the columns' order */
+	unsigned *links;       /* of NV */
+	enum column columns[N_COLUMNS];
+	size_t n_columns;
+	bool header_tabs;
+	int line;
+	bool in_legend;
+};
+
+static int FB_PRINTF(3, 4) refuse(struct smi *s, int code, const char *fmt, ...)
+{
+	char why[384];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	for (char *c = why; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	return fb_fail(s->e, FB_EXIT_USAGE, code, "%s:%d: %s", s->what, s->line, why);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static const char *blanks(const char *s)
+{
+	return s + strspn(s, " \t");
+}
+
+/** Take the underline out ("\x1b[4m", also where a paste lost the escape), and CRs. */
+static void plain(char *line)
+{
+	char *to = line;
+
+	for (const char *s = line; *s;) {
+		const char *p = *s == '\x1b' ? s + 1 : s;
+		size_t n = *p == '[' ? strspn(p + 1, "0123456789;") : 0;
+
+		if (*p == '[' && p[1 + n] == 'm' && (n || *s == '\x1b'))
+			s = p + n + 2;
+		else if (*s == '\r' || *s == '\x1b')
+			s++;
+		else
+			*to++ = *s++;
+	}
+	*to = '\0';
+}
+
+static size_t digits_after(const char *s, const char *stem)
+{
+	size_t n = strlen(stem), d;
+
+	if (strncmp(s, stem, n) != 0)
+		return 0;
+	d = strspn(s + n, "0123456789");
+	return d ? n + d : 0;
+}
+
+/** Length of one device's name at `s`: names may be stuck together where tabs were lost. */
+static size_t name_len(const char *s)
+{
+	static const char *const stems[] = {"GPU", "NIC", "mlx5_bond_", "mlx5_", "mlx4_"};
+
+	for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
+		size_t n = digits_after(s, stems[i]);
+
+		if (n && (!s[n] || isspace((unsigned char)s[n]) || isalpha((unsigned char)s[n])))
+			return n;
+	}
+	return strcspn(s, " \t");
+}
+
+/** @param links receives the count of NV. @return the word's length, 0 when it is none */
+static size_t path_word(const char *s, enum topo_path *path, unsigned *links)
+{
+	static const struct {
+		const char *word;
+		enum topo_path path;
+	} words[] = {
+		{"PIX", TOPO_PATH_PIX},
+		{"PXB", TOPO_PATH_PXB},
+		{"PHB", TOPO_PATH_PHB},
+		{"NODE", TOPO_PATH_NODE},
+		{"SYS", TOPO_PATH_SYS},
+		{"SOC", TOPO_PATH_SYS},
+		{"N/A", TOPO_PATH_UNKNOWN},
+		{"X", TOPO_PATH_SELF},
+		{"?", TOPO_PATH_UNKNOWN},
+	};
+
+	*links = 0;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (strncmp(s, words[i].word, n) == 0) {
+			*path = words[i].path;
+			return n;
+		}
+	}
+	/* At most two digits: an affinity may be stuck to it. */
+	if (s[0] != 'N' || s[1] != 'V' || !isdigit((unsigned char)s[2]))
+		return 0;
+	*path = TOPO_PATH_NV;
+	*links = (unsigned)(s[2] - '0');
+	if (!isdigit((unsigned char)s[3]))
+		return 3;
+	*links = *links * 10 + (unsigned)(s[3] - '0');
+	return 4;
+}
+
+/* ---- the header ------------------------------------------------------------------------------ */
+
+/** A header begins with a device and has no path word behind it. */
+static bool is_header(const char *line)
+{
+	const char *s = blanks(line);
+	size_t n = name_len(s);
+	enum topo_path path;
+	unsigned links;
+
+	if (!digits_after(s, "GPU") || s[n] == ':')
+		return false;
+	s = blanks(s + n);
+	return !path_word(s, &path, &links);
+}
+
+static const struct {
+	const char *title;
+	enum column column;
+} titles[] = {
+	{"CPU Affinity", CPU_AFFINITY},
+	{"CPUAffinity", CPU_AFFINITY},
+	{"NUMA Affinity", NUMA_AFFINITY},
+	{"NUMAAffinity", NUMA_AFFINITY},
+	{"GPU NUMA ID", GPU_NUMA},
+};
+
+/** Length of a column's title at `s`, whatever blanks are in it; 0: none. */
+static size_t title_len(const char *s, enum column *column)
+{
+	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++) {
+		const char *a = s, *b = titles[i].title;
+
+		while (*b && (*a == *b || (*b == ' ' && *a == '\t'))) {
+			bool blank = *b == ' ';
+
+			a++;
+			b++;
+			if (blank)
+				a = blanks(a);
+		}
+		if (!*b) {
+			*column = titles[i].column;
+			return (size_t)(a - s);
+		}
+	}
+	return 0;
+}
+
+static int read_header(struct smi *s, const char *line)
+{
+	s->header_tabs = strchr(line, '\t') != NULL;
+	for (const char *p = blanks(line); *p; p = blanks(p)) {
+		enum column column = N_COLUMNS;
+		size_t n = title_len(p, &column);
+
+		if (n) {
+			if (s->n_columns < N_COLUMNS)
+				s->columns[s->n_columns++] = column;
+			p += n;
+			continue;
+		}
+		/* Unknown titles stand behind the known ones. */
+		if (s->n_columns)
+			break;
+		n = name_len(p);
+		if (s->n >= TOPO_MAX_MATRIX)
+			return refuse(s, EFBIG, "more than %d devices: no machine has that many",
+				TOPO_MAX_MATRIX);
+		struct smi_dev *d = topo_grow((void **)&s->devs, &s->n, sizeof(*d));
+
+		if (!d)
+			return -ENOMEM;
+		if (n >= sizeof(d->name))
+			return refuse(s, EINVAL, "\"%.20s...\" is no device's name", p);
+		char name[TOPO_NAME];
+
+		memcpy(name, p, n);
+		name[n] = '\0';
+		topo_copy(d->name, sizeof(d->name), name);
+		d->gpu = digits_after(p, "GPU") == n;
+		d->numa = TOPO_UNKNOWN;
+		for (size_t i = 0; i + 1 < s->n; i++)
+			if (strcmp(s->devs[i].name, d->name) == 0)
+				return refuse(s, EINVAL, "two columns are named %s", d->name);
+		p += n;
+	}
+	s->paths = calloc(s->n * s->n, sizeof(*s->paths));
+	s->links = calloc(s->n * s->n, sizeof(*s->links));
+	return s->paths && s->links ? 0 : -ENOMEM;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/** The device whose name a row begins with; the longest such name. */
+static struct smi_dev *row_of(struct smi *s, const char *line, size_t *len)
+{
+	struct smi_dev *best = NULL;
+
+	*len = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		size_t n = strlen(s->devs[i].name);
+
+		if (n > *len && strncmp(line, s->devs[i].name, n) == 0 &&
+			!isdigit((unsigned char)line[n]) && line[n] != ':') {
+			best = &s->devs[i];
+			*len = n;
+		}
+	}
+	return best;
+}
+
+static int set_affinity(struct smi_dev *d, enum column column, const char *text, size_t n)
+{
+	char buf[MAX_LINE];
+	const char *end;
+
+	while (n && isspace((unsigned char)text[n - 1]))
+		n--;
+	if (!n || n >= sizeof(buf))
+		return 0;
+	memcpy(buf, text, n);
+	buf[n] = '\0';
+	if (column == CPU_AFFINITY && topo_cpulist_sane(buf) && !d->cpus) {
+		d->cpus = strdup(buf);
+		return d->cpus ? 0 : -ENOMEM;
+	}
+	if (column == NUMA_AFFINITY) {
+		unsigned long v = strtoul(buf, (char **)&end, 10);
+
+		/* "0-1" is several nodes: no node. */
+		if (isdigit((unsigned char)buf[0]) && !*end && v <= TOPO_MAX_CPU)
+			d->numa = (int)v;
+	}
+	return 0;
+}
+
+/**
+ * The affinities behind the paths. With tabs an empty one keeps its place; without them as many
+ * words as columns tell each other apart, fewer do not.
+ */
+static int read_affinities(struct smi *s, struct smi_dev *d, const char *rest)
+{
+	bool tabs = s->header_tabs && *rest == '\t';
+	int rc = 0;
+
+	if (!tabs) {
+		size_t words = 0;
+
+		for (const char *p = blanks(rest); *p; words++)
+			p = blanks(p + strcspn(p, " \t"));
+		if (words < s->n_columns)
+			return 0;
+	}
+	const char *p = tabs ? rest + 1 : blanks(rest);
+
+	for (size_t i = 0; i < s->n_columns && !rc; i++) {
+		size_t n = strcspn(p, tabs ? "\t" : " \t");
+		const char *word = p + strspn(p, " ");
+
+		if (word < p + n)
+			rc = set_affinity(d, s->columns[i], word, (size_t)(p + n - word));
+		/* Long titles take two tab stops, their values one or two. */
+		p += n;
+		p = tabs ? p + strspn(p, "\t") : blanks(p);
+	}
+	return rc;
+}
+
+static int read_row(struct smi *s, const char *line)
+{
+	size_t len;
+	struct smi_dev *d = row_of(s, line, &len);
+	size_t self = d ? (size_t)(d - s->devs) : 0;
+
+	if (!d) {
+		/* Prompts and other lines may stand between; a row of the matrix may not. */
+		enum topo_path path;
+		unsigned links;
+
+		len = digits_after(line, "GPU");
+		if (len && path_word(blanks(line + len), &path, &links))
+			return refuse(s, EINVAL, "the row of %.*s has no column of its own",
+				(int)len, line);
+		return 0;
+	}
+	if (d->seen)
+		return refuse(s, EINVAL, "two rows are named %s", d->name);
+	d->seen = true;
+	const char *p = blanks(line + len);
+
+	for (size_t i = 0; i < s->n; i++) {
+		size_t at = self * s->n + i;
+		size_t n = path_word(p, &s->paths[at], &s->links[at]);
+
+		if (!n && (strncmp(p, "OK", 2) == 0 || strncmp(p, "CNS", 3) == 0 ||
+				  strncmp(p, "GNS", 3) == 0 || strncmp(p, "NS", 2) == 0))
+			return refuse(s, ENOTSUP,
+				"this is nvidia-smi topo -p2p; give what -m or -mp prints");
+		if (!n && !*p)
+			return refuse(s, EINVAL,
+				"the row of %s has %zu of %zu paths: the text is cut", d->name, i,
+				s->n);
+		if (!n)
+			return refuse(s, EINVAL,
+				"\"%.20s\" is no path between devices (PIX, PXB, PHB, NODE, SYS, "
+				"SOC, NV1, X)",
+				p);
+		if ((s->paths[at] == TOPO_PATH_SELF) != (i == self))
+			return refuse(
+				s, EINVAL, "the row of %s has its X in another column", d->name);
+		p += n;
+		if (i + 1 < s->n)
+			p = blanks(p);
+	}
+	/* From the tab behind the last path on: " X \t0-15". */
+	return read_affinities(s, d, p + strspn(p, " "));
+}
+
+/** "  NIC0: mlx5_0" */
+static int read_legend(struct smi *s, const char *line)
+{
+	const char *p = blanks(line);
+	size_t n = digits_after(p, "NIC");
+
+	if (!n || p[n] != ':')
+		return 0;
+	const char *name = blanks(p + n + 1);
+	size_t len = strcspn(name, " \t");
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct smi_dev *d = &s->devs[i];
+
+		if (strlen(d->name) != n || strncmp(d->name, p, n) != 0)
+			continue;
+		if (!len || len >= sizeof(d->name))
+			return refuse(s, EINVAL, "the legend's name of %s is none", d->name);
+		char text[TOPO_NAME];
+
+		memcpy(text, name, len);
+		text[len] = '\0';
+		topo_copy(d->name, sizeof(d->name), text);
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- the text -------------------------------------------------------------------------------- */
+
+static int refuse_others(struct smi *s, const char *text)
+{
+	const char *first = text + strspn(text, " \t\r\n");
+
+	s->line = 1;
+	if (*first == '<')
+		return refuse(s, EINVAL,
+			"this is XML: give it by --hwloc-xml, or an NCCL topology by --nccl-xml");
+	if (strstr(text, "ROCm System Management Interface") || strstr(text, "between two GPUs") ||
+		strstr(text, "LINK TYPE TABLE") || strstr(text, "ACCESS TABLE")) {
+		int rc = refuse(s, ENOTSUP,
+			"this is the topology text of rocm-smi or amd-smi, which tells no NICs and "
+			"is not read");
+
+		fb_hint(s->e,
+			"record the node (scripts/record) and give it by --sysroot, or export "
+			"hwloc's XML there (lstopo --of xml) and give it by --hwloc-xml");
+		return rc;
+	}
+	return 0;
+}
+
+static int read_lines(struct smi *s, const char *text, size_t len)
+{
+	char line[MAX_LINE];
+	int rc = 0;
+
+	s->line = 0;
+	for (const char *p = text, *end = text + len; p < end && !rc;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		size_t n = nl ? (size_t)(nl - p) : (size_t)(end - p);
+
+		s->line++;
+		if (n >= sizeof(line))
+			return refuse(s, EFBIG, "a line of %zu bytes", n);
+		memcpy(line, p, n);
+		line[n] = '\0';
+		p += n + 1;
+		if (strlen(line) != n)
+			return refuse(s, EINVAL, "the line holds a NUL: this is no text");
+		plain(line);
+		if (!s->n) {
+			if (is_header(line))
+				rc = read_header(s, line);
+			continue;
+		}
+		/* Below "Legend:" the words stand again, and NICs have their names. */
+		s->in_legend = s->in_legend || strstr(line, "Legend:");
+		rc = s->in_legend ? read_legend(s, line) : read_row(s, blanks(line));
+	}
+	return rc;
+}
+
+static int check_whole(struct smi *s)
+{
+	size_t rows = 0;
+	const char *missing = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		rows += s->devs[i].seen;
+		if (!s->devs[i].seen && !missing)
+			missing = s->devs[i].name;
+	}
+	if (s->n == 0) {
+		int rc = refuse(s, EINVAL,
+			"no matrix of nvidia-smi topo in it: no line that begins with GPU0");
+
+		fb_hint(s->e, "nvidia-smi topo -m > FILE");
+		return rc;
+	}
+	if (!missing)
+		return 0;
+	int rc = refuse(s, EINVAL,
+		"the matrix has %zu columns and %zu rows, none for %s: the text is cut", s->n, rows,
+		missing);
+
+	fb_hint(s->e, "nvidia-smi topo -m > FILE");
+	return rc;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static int add_device(struct topo *t, struct smi_dev *d)
+{
+	if (!d->gpu) {
+		struct topo_rdma *r = topo_grow((void **)&t->rdma, &t->n_rdma, sizeof(*r));
+
+		if (!r)
+			return -ENOMEM;
+		topo_copy(r->name, sizeof(r->name), d->name);
+		r->nic = r->pci = TOPO_UNKNOWN;
+		r->numa = d->numa;
+		r->cpus = d->cpus;
+		d->cpus = NULL;
+		return 0;
+	}
+	struct topo_pci *p = topo_grow((void **)&t->pci, &t->n_pci, sizeof(*p));
+	struct topo_gpu *g = p ? topo_grow((void **)&t->gpus, &t->n_gpus, sizeof(*g)) : NULL;
+
+	if (!g)
+		return -ENOMEM;
+	p->vendor = 0x10de;
+	p->parent = p->physfn = TOPO_UNKNOWN;
+	p->numa = d->numa;
+	p->cpus = d->cpus;
+	d->cpus = NULL;
+	topo_copy(g->name, sizeof(g->name), d->name);
+	g->pci = (int)(t->n_pci - 1);
+	return 0;
+}
+
+/** Columns in the order of topo_devices(): GPUs, then the rest. */
+static size_t *order(const struct smi *s)
+{
+	size_t *at = calloc(s->n, sizeof(*at)), k = 0;
+
+	for (int gpus = 1; gpus >= 0 && at; gpus--)
+		for (size_t i = 0; i < s->n; i++)
+			if (s->devs[i].gpu == (gpus == 1))
+				at[k++] = i;
+	return at;
+}
+
+static int add_paths(struct topo *t, const struct smi *s, const size_t *at)
+{
+	t->given = calloc(s->n * s->n, sizeof(*t->given));
+	if (!t->given)
+		return -ENOMEM;
+	t->n_given = s->n;
+	for (size_t a = 0; a < s->n; a++)
+		for (size_t b = 0; b < s->n; b++) {
+			size_t from = at[a] * s->n + at[b], back = at[b] * s->n + at[a];
+
+			t->given[a * s->n + b] = s->paths[from];
+			if (a < b && s->paths[from] != s->paths[back])
+				topo_warn(t, "%s to %s and back are not the same path in this text",
+					s->devs[at[a]].name, s->devs[at[b]].name);
+			if (s->paths[from] != TOPO_PATH_NV || a >= t->n_gpus || b >= t->n_gpus)
+				continue;
+			struct topo_fast *f = topo_grow((void **)&t->fast, &t->n_fast, sizeof(*f));
+
+			if (!f)
+				return -ENOMEM;
+			f->kind = TOPO_FAST_NVLINK;
+			f->gpu = (int)a;
+			f->peer = (int)b;
+			f->count = s->links[from];
+		}
+	return 0;
+}
+
+/** What the text alone cannot decide. */
+static void add_warnings(struct topo *t)
+{
+	bool far = true;
+
+	if (t->n_gpus > 1 && !t->n_fast)
+		topo_warn(t,
+			"no NVLink in this text: these GPUs have none, or it was made by topo -mp, "
+			"which leaves it out");
+	for (size_t a = 0; a < t->n_given; a++)
+		for (size_t b = 0; b < t->n_given; b++)
+			far = far && (a == b || t->given[a * t->n_given + b] == TOPO_PATH_SYS ||
+					     t->given[a * t->n_given + b] == TOPO_PATH_NV);
+	if (t->n_gpus && t->n_rdma && t->n_given > 2 && far)
+		topo_warn(t, "SYS between all devices: in a virtual machine that means that the "
+			     "switches are hidden, not that the devices are far");
+}
+
+static int build(struct smi *s, struct topo **out)
+{
+	struct topo *t = calloc(1, sizeof(*t));
+	size_t *at = order(s);
+	int rc = t && at ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->n && !rc; i++)
+		rc = add_device(t, &s->devs[at[i]]);
+	if (!rc)
+		rc = add_paths(t, s, at);
+	free(at);
+	if (rc) {
+		topo_free(t);
+		return rc;
+	}
+	t->source = TOPO_FROM_SMI;
+	add_warnings(t);
+	*out = t;
+	return 0;
+}
+
+int topo_parse_smi(
+	const char *text, size_t len, const char *what, struct topo **out, struct fb_err *e)
+{
+	struct smi s = {.what = what, .e = e};
+
+	*out = NULL;
+	int rc = refuse_others(&s, text);
+
+	if (!rc)
+		rc = read_lines(&s, text, len);
+	if (!rc)
+		rc = check_whole(&s);
+	if (!rc)
+		rc = build(&s, out);
+	for (size_t i = 0; i < s.n; i++)
+		free(s.devs[i].cpus);
+	free(s.devs);
+	free(s.paths);
+	free(s.links);
+	return rc ? fb_fail(e, FB_EXIT_UNMEASURED, rc, "no memory to read %s", what) : 0;
+}
+
+int topo_load_smi(const char *path, struct topo **out, struct fb_err *e)
+{
+	char *text;
+	size_t len;
+
+	*out = NULL;
+	int rc = fb_read_file(path, MAX_FILE, &text, &len, e);
+
+	if (rc < 0)
+		return rc;
+	rc = topo_parse_smi(text, len, path, out, e);
+	free(text);
+	return rc;
+}
