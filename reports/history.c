@@ -30,7 +30,8 @@ static double floor_of(const struct value_column *c)
 	return n > 3 && strcmp(c->metric + n - 3, "p99") == 0 ? 0.05 : 0.02;
 }
 
-static int add_change(struct history *h, size_t column, const size_t *row, const struct rep_change *c)
+static int add_change(
+	struct history *h, size_t column, const size_t *row, const struct rep_change *c)
 {
 	struct history_change *v = realloc(h->change, (h->n + 1) * sizeof(*v));
 	if (!v)

@@ -15,6 +15,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
+#include "reports/history.h"
 #include "reports/incast.h"
 #include "reports/loss.h"
 #include "reports/pairs.h"
@@ -25,6 +26,8 @@ struct report_cfg {
 	char *input, *output;
 	struct fb_opt_list with;
 	bool plots_only;
+	char *history;
+	bool json;
 };
 
 static const struct fb_opt report_opts[] = {
@@ -50,6 +53,15 @@ static const struct fb_opt report_opts[] = {
 		.type = FB_OPT_FLAG,
 		.offset = offsetof(struct report_cfg, plots_only),
 		.help = "write the plots' folder, and no page"},
+	{.name = "history",
+		.type = FB_OPT_STRING,
+		.offset = offsetof(struct report_cfg, history),
+		.arg = "DIR",
+		.help = "instead of a page: where the levels of the metrics changed over the runs and documents in DIR"},
+	{.name = "json",
+		.type = FB_OPT_FLAG,
+		.offset = offsetof(struct report_cfg, json),
+		.help = "with --history: one JSON object on stdout instead of the table"},
 	{0},
 };
 
@@ -59,6 +71,9 @@ static const char report_notes[] =
 	"ID.dat (tab-separated, its units in its first lines), ID.gp (a script to restyle and run\n"
 	"again: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says\n"
 	"so.\n"
+	"\n"
+	"--history DIR: one value for each metric and run, and where its level changed (E-divisive,\n"
+	"confirmed by Mann-Whitney at 0.001 and by compare's floors). Advisory.\n"
 	"\n"
 	"Exit status: 0 written; 2 the input cannot be read; 3 the output cannot be written.";
 
@@ -242,6 +257,27 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	return rc;
 }
 
+static int print_history(const struct report_cfg *cfg, struct fb_err *e)
+{
+	struct history h;
+	if (cfg->input || cfg->output || cfg->plots_only)
+		return fb_fail_usage(e, "--history makes no page: give nothing but --json besides");
+	int rc = history_load(cfg->history, &h, e);
+	if (rc != 0)
+		return rc;
+	if (!cfg->json) {
+		history_print(&h, stdout);
+	} else {
+		json_t *o = history_json(&h, cfg->history);
+		if (json_dumpf(o, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) != 0)
+			rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO, "cannot write the JSON object");
+		putchar('\n');
+		json_decref(o);
+	}
+	history_free(&h);
+	return rc;
+}
+
 static int report_main(int argc, char **argv)
 {
 	struct report_cfg cfg = {0};
@@ -251,7 +287,7 @@ static int report_main(int argc, char **argv)
 	if (rc == 1)
 		return FB_EXIT_OK;
 	if (rc == 0)
-		rc = make_report(&cfg, &e);
+		rc = cfg.history ? print_history(&cfg, &e) : make_report(&cfg, &e);
 	fb_opt_free(&spec);
 	return rc < 0 ? fb_cmd_fail(&e) : FB_EXIT_OK;
 }

@@ -164,6 +164,8 @@ static int local_recv(
 			rc = fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT,
 				"rank %d on %s sent nothing within %.1f s", src, g->host,
 				oob_seconds(now - begin));
+		if (rc == -ETIMEDOUT)
+			fb_hint(e, OOB_SILENT_HINT);
 		if (rc != 0)
 			break;
 		wait_slice(g, o->rank, deadline - now);

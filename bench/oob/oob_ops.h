@@ -49,4 +49,8 @@ struct fb_oob_provider {
 	int (*open)(uint64_t (*now)(void), uint64_t timeout_ns, struct fb_oob *o, struct fb_err *e);
 };
 
+/** What helps when a rank is there and silent. */
+#define OOB_SILENT_HINT                                                                            \
+	"see what that rank is doing: stopped, stuck in a driver, or its link down"
+
 #endif

@@ -247,10 +247,13 @@ static int turn(struct fb_oob *o, int rank, int out, uint64_t begin, uint64_t de
 	if (o->stopped())
 		return fb_fail(e, FB_EXIT_UNMEASURED, EINTR, "interrupted while waiting for %s",
 			fb_oob_peer(o, rank, who, sizeof(who)));
-	if (left == 0)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s %s within %.1f s",
+	if (left == 0) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s %s within %.1f s",
 			fb_oob_peer(o, rank, who, sizeof(who)), what,
 			oob_seconds(fb_clock_ns() - begin));
+		fb_hint(e, OOB_SILENT_HINT);
+		return -ETIMEDOUT;
+	}
 	return 0;
 }
 

@@ -121,6 +121,25 @@ ends expired 2 'the waiver "known" of ann .* ended on 2026-01-31' "$fb" compare 
 ends second-block 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower" --second-base "$work/base" --second-candidate "$work/slower"
 ends nothing 3 '^INCOMPLETE: 0 of' "$fb" compare "$work/base" "$work/slower" --gate 'verbs*:x'
 
+# --- history ---------------------------------------------------------------------------------------
+
+mkdir "$work/history"
+for n in $(seq 10 33); do
+	"$fb" null -n 200 --points 1 --seed "$n" --launch-spread 0.003 --mean "$((n < 22 ? 10000 : 10800))ns" --quiet \
+		--output "$work/history/$n.json"
+	# One a second is too slow: the dates are set.
+	sed -i "s/\"started\":\"[^\"]*\"/\"started\":\"2026-01-${n}T00:00:00Z\"/" "$work/history/$n.json"
+done
+ends history 0 'WORSE .*latency p50: .*between 2026-01-21T' tr '\n' ' ' < <("$fb" report --history "$work/history")
+"$fb" report --history "$work/history" --json >"$work/history.json" || bad=1
+if [[ $(jq -r '.changes | length, .[0].direction, (.[0].first_after | .[0:10])' "$work/history.json" | tr '\n' ' ') = '1 worse 2026-01-22 ' ]]; then
+	echo 'ok history-json'
+else
+	echo "not ok history-json: $(jq -c .changes "$work/history.json")"
+	bad=1
+fi
+ends history-empty 2 'cannot read the folder' "$fb" report --history "$work/nothing"
+
 # --- other tools' output ---------------------------------------------------------------------------
 
 sample=$top/reports/testdata/import/perftest-write-bw.txt

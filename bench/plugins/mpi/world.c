@@ -179,9 +179,12 @@ static int turn(struct fb_oob *o, int rank, uint64_t begin, uint64_t deadline, c
 	if (o->stopped && o->stopped())
 		return fb_fail(e, FB_EXIT_UNMEASURED, EINTR, "interrupted while waiting for %s",
 			name(o, rank, who, sizeof(who)));
-	if (now >= deadline)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s %s within %.1f s",
+	if (now >= deadline) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s %s within %.1f s",
 			name(o, rank, who, sizeof(who)), what, (double)(now - begin) / 1e9);
+		fb_hint(e, OOB_SILENT_HINT);
+		return -ETIMEDOUT;
+	}
 	rest(now - begin);
 	return 0;
 }
