@@ -338,6 +338,18 @@ static void judge_metric(struct cmp *c, struct cmp_metric *m, const struct cmp_r
 	}
 }
 
+void cmp_estimate(struct cmp *c, const struct cmp_rules *r)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct cmp_metric *m = &c->v[i];
+		m->ratio.est = NAN;
+		set_floor(m, r);
+		if (m->base.n > 0 && m->cand.n > 0)
+			m->ratio =
+				rep_hl_ratio(m->base.v, m->base.n, m->cand.v, m->cand.n, r->level);
+	}
+}
+
 static void waive(struct cmp_metric *m, const struct cmp_rules *r)
 {
 	char name[256];

@@ -106,6 +106,8 @@ void cmp_free(struct cmp *c);
 /* compare_judge.c: fills floors, statistics and verdicts. -ERANGE: so few launches cannot judge so
  * many metrics (exit 3, with what can). */
 int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e) FB_MUST_CHECK;
+/* Floors and ratios alone, for whoever shows a change without judging it. */
+void cmp_estimate(struct cmp *c, const struct cmp_rules *r);
 /* The exit status: 4 wrong data; 1 a gated metric regressed, is missing, or (strict) inconclusive;
  * 3 one is incomparable or invalid, or nothing is gated; 0. */
 int cmp_status(const struct cmp *c);

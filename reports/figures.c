@@ -411,7 +411,7 @@ static int add_to_row(
 	return 0;
 }
 
-static bool is_loopback(const json_t *result)
+bool rep_is_loopback(const json_t *result)
 {
 	return json_is_true(json_object_get(json_object_get(result, "params"), "loopback")) ||
 	       fb_json_int(json_object_get(result, "params"), "loopback", 0) != 0 ||
@@ -424,7 +424,7 @@ static int add_result(struct rep_figure *f, const json_t *result, json_t *varies
 	series_label(result, varies, label, sizeof(label));
 	if (strcmp(f->where, fb_json_str(result, "where", "?")) != 0)
 		snprintf(f->where, sizeof(f->where), "mixed");
-	bool loopback = is_loopback(result);
+	bool loopback = rep_is_loopback(result);
 	f->loopback = f->loopback || loopback;
 	struct rep_series *s = series_for(f, label);
 	if (s && (loopback || strcmp(fb_json_str(result, "where", "?"), "hardware") != 0))

@@ -9,6 +9,7 @@
 #include "bench/core/json.h"
 #include "embed.h"
 #include "reports/claims.h"
+#include "reports/first_screen.h"
 #include "reports/incast.h"
 #include "reports/loss.h"
 #include "reports/pairs.h"
@@ -41,8 +42,9 @@ static void page_head(struct fb_strbuf *b, const char *title)
 	fb_strbuf_add(b, "</style>\n</head>\n<body>\n");
 }
 
-static void header(struct fb_strbuf *b, const json_t *doc, const char *title)
+static void header(struct fb_strbuf *b, const struct rep_page *p, const char *title)
 {
+	const json_t *doc = p->doc;
 	const json_t *run = json_object_get(doc, "run");
 	const json_t *hosts = json_object_get(json_object_get(doc, "system"), "hosts"), *h;
 	size_t i;
@@ -58,7 +60,7 @@ static void header(struct fb_strbuf *b, const json_t *doc, const char *title)
 		rep_text(b, "%s%s", i ? ", " : " · ", fb_json_str(h, "name", "?"));
 	}
 	fb_strbuf_add(b, "</p>\n");
-	rep_html_verdict(b, doc);
+	rep_html_first_screen(b, p);
 	fb_strbuf_add(b, "</header>\n");
 }
 
@@ -163,9 +165,8 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 	const char *command = fb_json_str(json_object_get(p->doc, "run"), "command", "run");
 	const char *title = fb_json_str(json_object_get(p->doc, "plan"), "title", command);
 	page_head(b, title);
-	header(b, p->doc, title);
+	header(b, p, title);
 	fb_strbuf_add(b, "<main>\n");
-	rep_html_headline(b, p->figures);
 	rep_html_messages(b, p->doc);
 	rep_html_parts(b, p->doc);
 	rep_html_checks(b, p->doc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Figures in the page: the picture, a caption that says what one value is and what it was measured
- * on, and a table of exactly the points that were drawn. Headline tiles show hardware only.
+ * on, and a table of exactly the points that were drawn.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,85 +9,6 @@
 
 #include "bench/core/units.h"
 #include "reports/report_priv.h"
-
-#define MAX_TILES 8
-
-/* ---- headline -------------------------------------------------------------------------------- */
-
-static void tile(struct fb_strbuf *b, const struct rep_figure *f, const struct rep_series *s,
-	const struct rep_row *r)
-{
-	char num[32], size[32];
-	fb_strbuf_add(b, "<div class=\"tile\">");
-	fb_strbuf_add(b, "<div class=\"value\">");
-	rep_text(b, "%s", rep_num(rep_row_value(f, r), num, sizeof(num)));
-	rep_tag(b, "span", "unit", " %s", rep_unit(f));
-	fb_strbuf_add(b, "</div>");
-	/* The figure's title says what it is: "RDMA send latency [against message size]". */
-	const char *against = strstr(f->title, " against ");
-	int n = against ? (int)(against - f->title) : (int)strlen(f->title);
-	rep_tag(b, "div", "what", "%.*s at %s", n, f->title,
-		fb_fmt_size(r->size, size, sizeof(size)));
-	if (strcmp(s->label, f->op) != 0)
-		rep_tag(b, "div", "note", "%s", s->label);
-	if (r->bound > 0)
-		rep_tag(b, "div", "note", "%.1f %% of its bound",
-			100 * rep_row_value(f, r) / (r->bound * rep_scale(f)));
-	else if (isfinite(rep_row_percentile(f, r, 0.99)))
-		rep_tag(b, "div", "note", "p99 %s %s",
-			rep_num(rep_row_percentile(f, r, 0.99), num, sizeof(num)), rep_unit(f));
-	fb_strbuf_add(b, "</div>\n");
-}
-
-/* A figure's headline: the time at its smallest size, the rate where it is highest. */
-static const struct rep_row *headline_row(const struct rep_figure *f, const struct rep_series **s)
-{
-	const struct rep_row *best = NULL;
-	for (size_t i = 0; i < f->n; i++) {
-		for (size_t k = 0; k < f->series[i].n; k++) {
-			const struct rep_row *r = &f->series[i].rows[k];
-			if (f->series[i].not_headline || r->valid > 0 ||
-				!isfinite(rep_row_value(f, r)))
-				continue;
-			bool better =
-				!best || (f->kind == REP_BAND ? r->size < best->size
-							      : rep_row_value(f, r) >
-									rep_row_value(f, best));
-			if (better) {
-				best = r;
-				*s = &f->series[i];
-			}
-		}
-	}
-	return best;
-}
-
-/* A tail repeats a latency, a message rate a bandwidth, a collective's time its bus bandwidth. */
-static bool in_headline(const struct rep_figure *f)
-{
-	bool coll = strcmp(f->section, "Collectives") == 0;
-	return f->kind != REP_TAIL && strcmp(f->metric, "message_rate") != 0 &&
-	       !(coll && f->kind == REP_BAND);
-}
-
-void rep_html_headline(struct fb_strbuf *b, const struct rep_figures *f)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < f->n && n < MAX_TILES; i++) {
-		const struct rep_series *s = NULL;
-		const struct rep_row *r = in_headline(&f->v[i]) ? headline_row(&f->v[i], &s) : NULL;
-		if (!r)
-			continue;
-		fb_strbuf_add(b, n == 0 ? "<div class=\"tiles\">\n" : "");
-		tile(b, &f->v[i], s, r);
-		n++;
-	}
-	if (n > 0)
-		fb_strbuf_add(b, "</div>\n");
-	else
-		rep_tag(b, "p", "quiet",
-			"No headline figures: nothing in this run was measured on fabric hardware between hosts, and figures from the lab, loopback or the CPU judge no hardware.");
-}
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
+#include "reports/first_screen.h"
 #include "reports/history.h"
 #include "reports/incast.h"
 #include "reports/loss.h"
@@ -192,7 +193,10 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 	char base[4096];
 	struct fb_strbuf b = {0};
 	snprintf(base, sizeof(base), "%.*s", (int)(strlen(p->doc) - strlen("/run.json")), p->doc);
+	struct rep_since since;
+	rep_since_find(p->is_dir ? base : NULL, doc, &since);
 	struct rep_page page = {.doc = doc,
+		.since = &since,
 		.figures = all,
 		.maps = maps,
 		.incasts = incasts,

@@ -113,6 +113,7 @@ struct rep_maps;
 struct rep_incasts;
 struct rep_losses;
 struct rep_training;
+struct rep_since;
 struct rep_page {
 	const json_t *doc;
 	const struct rep_maps *maps;         /* of pairs; see pairs.h */
@@ -121,17 +122,18 @@ struct rep_page {
 	const struct rep_losses *losses;     /* see loss.h; may be NULL */
 	const struct rep_figures *figures;
 	const char *base; /* run directory (topology.svg, topology.json); NULL: lone document */
-	const char *data_name;  /* "run.json", for the footer */
-	const char *plots_name; /* "plots" */
-	const char *no_plots;   /* why there are no pictures; NULL: there are */
+	const char *data_name;         /* "run.json", for the footer */
+	const char *plots_name;        /* "plots" */
+	const struct rep_since *since; /* see first_screen.h */
+	const char *no_plots;          /* why there are no pictures; NULL: there are */
 };
 void rep_html(struct fb_strbuf *b, const struct rep_page *p);
 
-/* html_figure.c: headline tiles, and the figures of one section. @return how many it wrote */
-void rep_html_headline(struct fb_strbuf *b, const struct rep_figures *f);
+/* html_figure.c: the figures of one section. @return how many it wrote */
 size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section);
 /* sections.c: parts of the page that come from the document rather than from figures. */
-void rep_html_verdict(struct fb_strbuf *b, const json_t *doc);
+/* The verdict's reasons, and that every part is accounted for. */
+void rep_html_reasons(struct fb_strbuf *b, const json_t *doc);
 void rep_html_parts(struct fb_strbuf *b, const json_t *doc);
 void rep_html_system(struct fb_strbuf *b, const json_t *doc);
 void rep_html_checks(struct fb_strbuf *b, const json_t *doc);
@@ -146,6 +148,8 @@ void rep_html_topology(struct fb_strbuf *b, const char *base);
 /* Is this result drawn in a figure (times or rates with a size)? Its section: "RDMA", ... */
 bool rep_drawable(const json_t *result);
 const char *rep_section_of(const json_t *result);
+/* Did it never leave its host? */
+bool rep_is_loopback(const json_t *result);
 
 /* markup.c: escaped pieces of HTML. */
 /* <TAG CLASS>formatted, escaped text</TAG>; cls NULL: no class */

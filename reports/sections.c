@@ -19,14 +19,6 @@ static const json_t *get(const json_t *o, const char *key)
 
 /* ---- verdict --------------------------------------------------------------------------------- */
 
-static const char *badge_class(const char *state)
-{
-	if (strcmp(state, "ACCEPTED") == 0 || strcmp(state, "complete") == 0)
-		return "badge good";
-	return strcmp(state, "REJECTED") == 0 || strcmp(state, "failed") == 0 ? "badge bad"
-									      : "badge open";
-}
-
 static void accounted(struct fb_strbuf *b, const json_t *v)
 {
 	const char *key, *sep = "";
@@ -41,19 +33,10 @@ static void accounted(struct fb_strbuf *b, const json_t *v)
 	fb_strbuf_add(b, ".</p>\n");
 }
 
-void rep_html_verdict(struct fb_strbuf *b, const json_t *doc)
+void rep_html_reasons(struct fb_strbuf *b, const json_t *doc)
 {
-	const json_t *v = get(doc, "verdict"), *run = get(doc, "run"), *reason;
-	const json_t *reasons = get(v, "reasons");
-	const char *state = fb_json_str(v, "state", fb_json_str(run, "outcome", "?"));
-	const char *scope = fb_json_str(v, "scope", fb_json_str(get(doc, "plan"), "scope", ""));
+	const json_t *v = get(doc, "verdict"), *reasons = get(v, "reasons"), *reason;
 	size_t i;
-	fb_strbuf_add(b, "<div class=\"verdict\">");
-	rep_tag(b, "span", badge_class(state), "%s", state);
-	if (!v)
-		scope = "One command's document: it carries an outcome, but no plan's verdict.";
-	rep_tag(b, "span", "scope", "%s", scope);
-	fb_strbuf_add(b, "</div>\n");
 	if (json_array_size(reasons) > 0) {
 		fb_strbuf_add(b, "<ul class=\"reasons\">\n");
 		json_array_foreach (reasons, i, reason) {

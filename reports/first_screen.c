@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See first_screen.h. */
+#include "reports/first_screen.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/core/hist.h"
+#include "bench/core/json.h"
+#include "bench/core/stats.h"
+
+#define MAX_FINDINGS 5
+#define MAX_VALUES   4096
+
+static const json_t *get(const json_t *o, const char *key)
+{
+	return json_object_get(o, key);
+}
+
+/* ---- verdict, badges, scope ------------------------------------------------------------------ */
+
+static const char *badge_class(const char *state)
+{
+	if (strcmp(state, "ACCEPTED") == 0 || strcmp(state, "complete") == 0)
+		return "badge good";
+	return strcmp(state, "REJECTED") == 0 || strcmp(state, "failed") == 0 ? "badge bad"
+									      : "badge open";
+}
+
+/* One badge for each kind of place that results come from: a mixture says so by having several. */
+static void place_badges(struct fb_strbuf *b, const json_t *doc)
+{
+	static const struct {
+		const char *where, *word, *title;
+	} places[] = {
+		{"hardware", "HARDWARE", "measured on fabric hardware"},
+		{"lab", "LAB", "emulated guests with Soft-RoCE: judges no hardware"},
+		{"cpu", "CPU", "CPUs and memory of one host: judges no fabric"},
+		{"predicted", "PREDICTED", "computed from a model"},
+		{"imported", "IMPORTED", "another tool's figures"},
+	};
+	for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+		const json_t *r;
+		bool any = false;
+		size_t i;
+		json_array_foreach (get(doc, "results"), i, r)
+			any = any || strcmp(fb_json_str(r, "where", ""), places[k].where) == 0;
+		if (!any)
+			continue;
+		fb_strbuf_printf(b, "<span class=\"place %s\" title=\"%s\">%s</span>",
+			places[k].where, places[k].title, places[k].word);
+	}
+}
+
+/* Devices that hardware results name: the rails that were measured. */
+static size_t count_rails(const json_t *doc)
+{
+	const json_t *r, *q, *results = get(doc, "results");
+	size_t i, k, n = 0;
+	json_array_foreach (results, i, r) {
+		const char *device = fb_json_str(get(r, "params"), "device", NULL);
+		bool seen = !device;
+		json_array_foreach (results, k, q) {
+			if (k >= i || seen)
+				break;
+			seen = strcmp(fb_json_str(get(q, "params"), "device", ""), device) == 0;
+		}
+		n += !seen;
+	}
+	return n;
+}
+
+static void scope_line(struct fb_strbuf *b, const json_t *doc)
+{
+	const json_t *c;
+	size_t i, judged = 0, rails = count_rails(doc), open = 0;
+	size_t hosts = json_array_size(get(get(doc, "system"), "hosts"));
+	json_array_foreach (get(doc, "checks"), i, c) {
+		const char *state = fb_json_str(c, "state", "?");
+		bool skipped = strcmp(state, "skip") == 0 || strcmp(state, "error") == 0;
+		judged += !skipped;
+		open += skipped;
+	}
+	fb_strbuf_add(b, "<p class=\"quiet scope-line\">");
+	rep_text(b, "%zu %s", hosts, hosts == 1 ? "host" : "hosts");
+	if (rails)
+		rep_text(b, ", %zu %s", rails, rails == 1 ? "rail" : "rails");
+	rep_text(b, ", %zu results, %zu checks judged", json_array_size(get(doc, "results")),
+		judged);
+	if (open)
+		rep_text(b, ", %zu not (skipped or in error)", open);
+	fb_strbuf_add(b, ".</p>\n");
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+struct finding {
+	int rank; /* least first */
+	const char *where, *what, *observed, *expected, *source, *cost, *command, *disturbs;
+};
+
+struct findings {
+	struct finding v[MAX_FINDINGS];
+	size_t n, all;
+};
+
+/* Keeps the MAX_FINDINGS first by rank; of equals those that came first. */
+static void add_finding(struct findings *f, const struct finding *x)
+{
+	size_t k = f->n;
+	f->all++;
+	while (k > 0 && f->v[k - 1].rank > x->rank)
+		k--;
+	if (k == MAX_FINDINGS)
+		return;
+	size_t keep = f->n < MAX_FINDINGS ? f->n : MAX_FINDINGS - 1;
+	memmove(&f->v[k + 1], &f->v[k], (keep - k) * sizeof(f->v[0]));
+	f->v[k] = *x;
+	f->n = keep + 1;
+}
+
+static void find_in_checks(struct findings *f, const json_t *doc)
+{
+	const json_t *c;
+	size_t i;
+	json_array_foreach (get(doc, "checks"), i, c) {
+		const char *state = fb_json_str(c, "state", "");
+		const json_t *expected = get(c, "expected");
+		int rank = strcmp(state, "fail") == 0    ? 0
+			   : strcmp(state, "error") == 0 ? 3
+			   : strcmp(state, "warn") == 0  ? 4
+							 : -1;
+		if (rank < 0)
+			continue;
+		add_finding(f,
+			&(struct finding){rank, fb_json_str(c, "subject", ""),
+				fb_json_str(c, "title", fb_json_str(c, "id", "?")),
+				fb_json_str(c, "observed", fb_json_str(c, "reason", "")),
+				json_is_object(expected) ? fb_json_str(expected, "value", "") : "",
+				json_is_object(expected) ? fb_json_str(expected, "source", "") : "",
+				fb_json_str(c, "cost", ""), fb_json_str(c, "remedy", ""),
+				fb_json_str(c, "side_effect", "")});
+	}
+}
+
+static void find_in_results(struct findings *f, const json_t *doc)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach (get(doc, "results"), i, r) {
+		const json_t *v = get(r, "validity");
+		const char *state = fb_json_str(v, "state", "valid");
+		if (strcmp(state, "invalid") != 0)
+			continue;
+		const char *why = json_string_value(json_array_get(get(v, "reasons"), 0));
+		add_finding(f, &(struct finding){1, fb_json_str(r, "case", "?"), "invalid result",
+				       why ? why : "no reason given", "", "", "", "", ""});
+	}
+}
+
+static void find_in_errors(struct findings *f, const json_t *doc)
+{
+	const json_t *e;
+	size_t i;
+	json_array_foreach (get(doc, "errors"), i, e)
+		add_finding(
+			f, &(struct finding){2, fb_json_str(e, "job", fb_json_str(e, "point", "")),
+				   "error", fb_json_str(e, "message", "?"), "", "", "",
+				   fb_json_str(e, "remedy", ""), ""});
+}
+
+/* What a step would gain most by; it is no fault, and stands last. */
+static void find_in_training(struct findings *f, const json_t *doc)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach (get(doc, "results"), i, r) {
+		const json_t *v = get(r, "verdict");
+		if (strcmp(fb_json_str(r, "metric", ""), "step_time") != 0 || !json_is_object(v) ||
+			strcmp(fb_json_str(v, "bound_by", "gemm"), "gemm") == 0)
+			continue;
+		const json_t *move = json_array_get(get(v, "moves"), 0);
+		add_finding(f, &(struct finding){5, fb_json_str(r, "case", "?"), "training step",
+				       fb_json_str(v, "why", "?"), "", "", "",
+				       fb_json_str(move, "what", ""), ""});
+	}
+}
+
+static void part(struct fb_strbuf *b, const char *label, const char *text, const char *cls)
+{
+	if (!*text)
+		return;
+	fb_strbuf_printf(b, "<span class=\"part\"><span class=\"label\">%s</span> ", label);
+	rep_tag(b, cls, NULL, "%s", text);
+	fb_strbuf_add(b, "</span> ");
+}
+
+static void findings(struct fb_strbuf *b, const json_t *doc)
+{
+	struct findings f = {.n = 0};
+	find_in_checks(&f, doc);
+	find_in_results(&f, doc);
+	find_in_errors(&f, doc);
+	find_in_training(&f, doc);
+	if (f.n == 0)
+		return;
+	fb_strbuf_add(b, "<ol class=\"findings\">\n");
+	for (size_t i = 0; i < f.n; i++) {
+		const struct finding *x = &f.v[i];
+		fb_strbuf_printf(b, "<li class=\"rank%d\">", x->rank);
+		rep_tag(b, "strong", NULL, "%s", x->what);
+		if (*x->where)
+			rep_tag(b, "span", "where", " %s", x->where);
+		fb_strbuf_add(b, "<br/>");
+		part(b, "observed", x->observed, "span");
+		part(b, "expected", x->expected, "span");
+		part(b, "by", x->source, "span");
+		part(b, "costs", x->cost, "span");
+		part(b, "do", x->command, "code");
+		part(b, "which disturbs", x->disturbs, "span");
+		fb_strbuf_add(b, "</li>\n");
+	}
+	fb_strbuf_add(b, "</ol>\n");
+	if (f.all > f.n)
+		rep_tag(b, "p", "quiet",
+			"%zu more stand below, under Checks and Warnings and errors.", f.all - f.n);
+}
+
+/* ---- four figures ---------------------------------------------------------------------------- */
+
+struct values {
+	double v[MAX_VALUES], bound;
+	size_t n;
+	bool lower; /* lower is better: the worst is the largest */
+};
+
+static bool on_hardware(const json_t *r)
+{
+	return strcmp(fb_json_str(r, "where", ""), "hardware") == 0 && !rep_is_loopback(r) &&
+	       strcmp(fb_json_str(get(r, "validity"), "state", "valid"), "valid") == 0;
+}
+
+static bool begins(const json_t *r, const char *prefix)
+{
+	return strncmp(fb_json_str(r, "case", ""), prefix, strlen(prefix)) == 0;
+}
+
+static void add_value(struct values *x, double v, const json_t *r)
+{
+	double bound = fb_json_num(get(r, "bound"), "value", NAN);
+	if (!isfinite(v) || x->n == MAX_VALUES)
+		return;
+	x->v[x->n++] = v;
+	if (isfinite(bound) && !(x->bound <= bound))
+		x->bound = bound;
+}
+
+static int64_t size_of(const json_t *r)
+{
+	return fb_json_int(get(r, "params"), "size", -1);
+}
+
+/* Of each rail the bandwidth at the largest message that any of them was measured at. */
+static void rdma_bandwidth(const json_t *doc, struct values *x)
+{
+	const json_t *r;
+	int64_t most = -1;
+	size_t i;
+	for (int pass = 0; pass < 2; pass++)
+		json_array_foreach (get(doc, "results"), i, r) {
+			if (!on_hardware(r) || !begins(r, "verbs.bandwidth/") ||
+				strcmp(fb_json_str(r, "metric", ""), "bandwidth") != 0)
+				continue;
+			if (pass == 0 && size_of(r) > most)
+				most = size_of(r);
+			if (pass == 1 && size_of(r) == most)
+				add_value(x, fb_json_num(r, "value", NAN), r);
+		}
+}
+
+static double tail_of(const json_t *r)
+{
+	struct fb_hist *h = malloc(sizeof(*h));
+	struct fb_err e = {0};
+	double ns = NAN;
+	if (h && fb_hist_from_json(h, get(r, "hist"), &e) == 0 &&
+		fb_hist_percentile(h, 0.999, &ns) != 0)
+		ns = NAN;
+	free(h);
+	return ns;
+}
+
+static void idle_tail(const json_t *doc, struct values *x)
+{
+	const json_t *r;
+	int64_t least = INT64_MAX;
+	size_t i;
+	x->lower = true;
+	for (int pass = 0; pass < 2; pass++)
+		json_array_foreach (get(doc, "results"), i, r) {
+			if (!on_hardware(r) || !begins(r, "verbs.latency/") || !get(r, "hist"))
+				continue;
+			if (pass == 0 && size_of(r) < least)
+				least = size_of(r);
+			if (pass == 1 && size_of(r) == least)
+				add_value(x, tail_of(r), r);
+		}
+}
+
+static void bus_bandwidth(const json_t *doc, struct values *x)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach (get(doc, "results"), i, r)
+		if (on_hardware(r) && strcmp(fb_json_str(r, "metric", ""), "busbw") == 0 &&
+			size_of(r) >= INT64_C(1) << 30)
+			add_value(x, fb_json_num(r, "value", NAN), r);
+}
+
+static void mfu(const json_t *doc, struct values *x)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach (get(doc, "results"), i, r)
+		if (on_hardware(r) && strcmp(fb_json_str(r, "metric", ""), "mfu") == 0)
+			add_value(x, fb_json_num(r, "value", NAN), r);
+	if (x->n)
+		x->bound = 1;
+}
+
+static void figure_tile(
+	struct fb_strbuf *b, const char *title, const char *unit, double scale, struct values *x)
+{
+	char a[32], m[32], n[32];
+	fb_strbuf_add(b, "<div class=\"tile\">");
+	rep_tag(b, "div", "what", "%s", title);
+	if (x->n == 0) {
+		rep_tag(b, "div", "value none", "none");
+		rep_tag(b, "div", "note", "not measured on hardware");
+		fb_strbuf_add(b, "</div>\n");
+		return;
+	}
+	fb_sort(x->v, x->n);
+	double worst = x->lower ? x->v[x->n - 1] : x->v[0];
+	fb_strbuf_add(b, "<div class=\"value\">");
+	rep_text(b, "%s", rep_num(worst * scale, a, sizeof(a)));
+	rep_tag(b, "span", "unit", " %s worst", unit);
+	fb_strbuf_add(b, "</div>");
+	fb_strbuf_add(b, "<div class=\"note\">");
+	rep_text(b, "median %s", rep_num(fb_median_sorted(x->v, x->n) * scale, m, sizeof(m)));
+	if (isfinite(x->bound))
+		rep_text(b, ", bound %s", rep_num(x->bound * scale, n, sizeof(n)));
+	rep_text(b, ", n %zu", x->n);
+	fb_strbuf_add(b, "</div></div>\n");
+}
+
+static void four_figures(struct fb_strbuf *b, const json_t *doc)
+{
+	static const struct {
+		const char *title, *unit;
+		double scale;
+		void (*collect)(const json_t *doc, struct values *x);
+	} figures[] = {
+		{"RDMA bandwidth by rail", "Gb/s", 8e-9, rdma_bandwidth},
+		{"RDMA latency, idle, p99.9", "us", 1e-3, idle_tail},
+		{"Bus bandwidth at 1 GiB and more", "GB/s", 1e-9, bus_bandwidth},
+		{"MFU (6N + 12 L h s, PaLM)", "%", 100, mfu},
+	};
+	struct values *x = malloc(sizeof(*x));
+	if (!x) {
+		b->failed = true;
+		return;
+	}
+	fb_strbuf_add(b, "<div class=\"tiles four\">\n");
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		memset(x, 0, sizeof(*x));
+		x->bound = NAN;
+		figures[i].collect(doc, x);
+		figure_tile(b, figures[i].title, figures[i].unit, figures[i].scale, x);
+	}
+	fb_strbuf_add(b, "</div>\n");
+	free(x);
+}
+
+/* ---- since, versions ------------------------------------------------------------------------- */
+
+static void since_line(struct fb_strbuf *b, const struct rep_since *s)
+{
+	if (!s->dir[0])
+		return;
+	fb_strbuf_add(b, "<p class=\"since\">");
+	rep_tag(b, "strong", NULL, "Since the last accepted run");
+	rep_text(b, " (%s, %.16s): ", s->dir, s->started);
+	if (s->facts[0])
+		rep_text(b, "another system: %s. ", s->facts);
+	if (s->n_moved == 0)
+		rep_text(b, "none of %zu metrics moved by more than its floor.", s->n_compared);
+	for (size_t i = 0; i < s->n_moved && i < 3; i++)
+		rep_text(b, "%s%s", i ? "; " : "", s->moved[i]);
+	if (s->n_moved > 0)
+		rep_text(b,
+			"%s (%zu of %zu metrics; a change of one launch proves nothing: compare).",
+			s->n_moved > 3 ? "; and more" : "", s->n_moved, s->n_compared);
+	fb_strbuf_add(b, "</p>\n");
+}
+
+static void versions_line(struct fb_strbuf *b, const json_t *doc)
+{
+	const json_t *tool = get(doc, "tool"), *v;
+	const json_t *host = json_array_get(get(get(doc, "system"), "hosts"), 0);
+	const char *name, *kernel = fb_json_str(get(host, "kernel"), "release", NULL);
+	fb_strbuf_add(b, "<p class=\"quiet versions\">");
+	rep_text(b, "fabricbench %s (%s)", fb_json_str(tool, "version", "?"),
+		fb_json_str(tool, "git", "no git"));
+	if (kernel)
+		rep_text(b, " · kernel %s", kernel);
+	json_object_foreach ((json_t *)get(host, "libraries"), name, v)
+		if (json_is_string(v))
+			rep_text(b, " · %s %s", name, json_string_value(v));
+	rep_text(b, " · run %s", fb_json_str(get(doc, "run"), "id", "?"));
+	fb_strbuf_add(b, "</p>\n");
+}
+
+void rep_html_first_screen(struct fb_strbuf *b, const struct rep_page *p)
+{
+	const json_t *v = get(p->doc, "verdict");
+	const char *state =
+		fb_json_str(v, "state", fb_json_str(get(p->doc, "run"), "outcome", "?"));
+	const char *scope = fb_json_str(v, "scope", fb_json_str(get(p->doc, "plan"), "scope", ""));
+	if (!v)
+		scope = "One command's document: it carries an outcome, but no plan's verdict.";
+	fb_strbuf_add(b, "<div class=\"verdict\">");
+	rep_tag(b, "span", badge_class(state), "%s", state);
+	fb_strbuf_add(b, "<span class=\"places\">");
+	place_badges(b, p->doc);
+	fb_strbuf_add(b, "</span>");
+	rep_tag(b, "span", "scope", "%s", scope);
+	fb_strbuf_add(b, "</div>\n");
+	scope_line(b, p->doc);
+	rep_html_reasons(b, p->doc);
+	four_figures(b, p->doc);
+	findings(b, p->doc);
+	if (p->since)
+		since_line(b, p->since);
+	versions_line(b, p->doc);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the reader meets first, and what page 1 holds in print: the verdict with its scope, what it
+ * was measured on, at most five findings, four figures, what changed since the last accepted run,
+ * and the versions behind it.
+ */
+#ifndef REPORTS_FIRST_SCREEN_H
+#define REPORTS_FIRST_SCREEN_H
+
+#include "reports/report_priv.h"
+
+/** The last accepted run of the same plan beside this one, and what differs. */
+struct rep_since {
+	char dir[256];      /**< its folder's name; "" : none was found */
+	char started[40];   /**< when it began */
+	char facts[256];    /**< the first fact in which the systems differ; "" : none */
+	char moved[3][256]; /**< metrics that moved by more than their floor, furthest first */
+	size_t n_moved, n_compared;
+};
+/**
+ * Look among the folders beside `dir` for the newest run of the same plan that began earlier and
+ * was ACCEPTED. Nothing found, or nothing readable, is no error.
+ */
+void rep_since_find(const char *dir, const json_t *doc, struct rep_since *s);
+
+void rep_html_first_screen(struct fb_strbuf *b, const struct rep_page *p);
+
+#endif
