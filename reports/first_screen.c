@@ -98,7 +98,7 @@ static void scope_line(struct fb_strbuf *b, const json_t *doc)
 
 struct finding {
 	int rank; /* least first */
-	const char *where, *what, *observed, *expected, *source, *cost, *command, *disturbs;
+	const char *where, *what, *observed, *expected, *source, *cost, *command, *disturbs, *gain;
 };
 
 struct findings {
@@ -134,14 +134,16 @@ static void find_in_checks(struct findings *f, const json_t *doc)
 							 : -1;
 		if (rank < 0)
 			continue;
-		add_finding(f,
-			&(struct finding){rank, fb_json_str(c, "subject", ""),
-				fb_json_str(c, "title", fb_json_str(c, "id", "?")),
-				fb_json_str(c, "observed", fb_json_str(c, "reason", "")),
-				json_is_object(expected) ? fb_json_str(expected, "value", "") : "",
-				json_is_object(expected) ? fb_json_str(expected, "source", "") : "",
-				fb_json_str(c, "cost", ""), fb_json_str(c, "remedy", ""),
-				fb_json_str(c, "side_effect", "")});
+		add_finding(f, &(struct finding){.rank = rank,
+				       .where = fb_json_str(c, "subject", ""),
+				       .what = fb_json_str(c, "title", fb_json_str(c, "id", "?")),
+				       .observed = fb_json_str(
+					       c, "observed", fb_json_str(c, "reason", "")),
+				       .expected = fb_json_str(expected, "value", ""),
+				       .source = fb_json_str(expected, "source", ""),
+				       .cost = fb_json_str(c, "cost", ""),
+				       .command = fb_json_str(c, "remedy", ""),
+				       .disturbs = fb_json_str(c, "side_effect", "")});
 	}
 }
 
@@ -155,8 +157,10 @@ static void find_in_results(struct findings *f, const json_t *doc)
 		if (strcmp(state, "invalid") != 0)
 			continue;
 		const char *why = json_string_value(json_array_get(get(v, "reasons"), 0));
-		add_finding(f, &(struct finding){1, fb_json_str(r, "case", "?"), "invalid result",
-				       why ? why : "no reason given", "", "", "", "", ""});
+		add_finding(f, &(struct finding){.rank = 1,
+				       .where = fb_json_str(r, "case", "?"),
+				       .what = "invalid result",
+				       .observed = why ? why : "no reason given"});
 	}
 }
 
@@ -164,11 +168,13 @@ static void find_in_errors(struct findings *f, const json_t *doc)
 {
 	const json_t *e;
 	size_t i;
-	json_array_foreach (get(doc, "errors"), i, e)
-		add_finding(
-			f, &(struct finding){2, fb_json_str(e, "job", fb_json_str(e, "point", "")),
-				   "error", fb_json_str(e, "message", "?"), "", "", "",
-				   fb_json_str(e, "remedy", ""), ""});
+	json_array_foreach (get(doc, "errors"), i, e) {
+		add_finding(f, &(struct finding){.rank = 2,
+				       .where = fb_json_str(e, "job", fb_json_str(e, "point", "")),
+				       .what = "error",
+				       .observed = fb_json_str(e, "message", "?"),
+				       .command = fb_json_str(e, "remedy", "")});
+	}
 }
 
 /* What a step would gain most by; it is no fault, and stands last. */
@@ -182,15 +188,17 @@ static void find_in_training(struct findings *f, const json_t *doc)
 			strcmp(fb_json_str(v, "bound_by", "gemm"), "gemm") == 0)
 			continue;
 		const json_t *move = json_array_get(get(v, "moves"), 0);
-		add_finding(f, &(struct finding){5, fb_json_str(r, "case", "?"), "training step",
-				       fb_json_str(v, "why", "?"), "", "", "",
-				       fb_json_str(move, "what", ""), ""});
+		add_finding(f, &(struct finding){.rank = 5,
+				       .where = fb_json_str(r, "case", "?"),
+				       .what = "training step",
+				       .observed = fb_json_str(v, "why", "?"),
+				       .gain = fb_json_str(move, "what", "")});
 	}
 }
 
 static void part(struct fb_strbuf *b, const char *label, const char *text, const char *cls)
 {
-	if (!*text)
+	if (!text || !*text)
 		return;
 	fb_strbuf_printf(b, "<span class=\"part\"><span class=\"label\">%s</span> ", label);
 	rep_tag(b, cls, NULL, "%s", text);
@@ -211,7 +219,7 @@ static void findings(struct fb_strbuf *b, const json_t *doc)
 		const struct finding *x = &f.v[i];
 		fb_strbuf_printf(b, "<li class=\"rank%d\">", x->rank);
 		rep_tag(b, "strong", NULL, "%s", x->what);
-		if (*x->where)
+		if (x->where && *x->where)
 			rep_tag(b, "span", "where", " %s", x->where);
 		fb_strbuf_add(b, "<br/>");
 		part(b, "observed", x->observed, "span");
@@ -220,6 +228,7 @@ static void findings(struct fb_strbuf *b, const json_t *doc)
 		part(b, "costs", x->cost, "span");
 		part(b, "do", x->command, "code");
 		part(b, "which disturbs", x->disturbs, "span");
+		part(b, "most to gain", x->gain, "span");
 		fb_strbuf_add(b, "</li>\n");
 	}
 	fb_strbuf_add(b, "</ol>\n");
@@ -412,8 +421,9 @@ static void versions_line(struct fb_strbuf *b, const json_t *doc)
 	const json_t *host = json_array_get(get(get(doc, "system"), "hosts"), 0);
 	const char *name, *kernel = fb_json_str(get(host, "kernel"), "release", NULL);
 	fb_strbuf_add(b, "<p class=\"quiet versions\">");
-	rep_text(b, "fabricbench %s (%s)", fb_json_str(tool, "version", "?"),
-		fb_json_str(tool, "git", "no git"));
+	const char *git = fb_json_str(tool, "git", "");
+	rep_text(b, "fabricbench %s%s%s%s", fb_json_str(tool, "version", "?"), *git ? " (" : "",
+		git, *git ? ")" : "");
 	if (kernel)
 		rep_text(b, " · kernel %s", kernel);
 	json_object_foreach ((json_t *)get(host, "libraries"), name, v)
