@@ -5,7 +5,7 @@ SRC += topo/plan.c topo/plan_nics.c topo/plan_match.c topo/plan_cpus.c topo/plan
 	topo/fingerprint.c topo/fingerprint_json.c topo/fingerprint_diff.c topo/compare.c
 SRC += topo/nccl_xml.c topo/nccl_xml_tags.c topo/nccl_xml_end.c topo/nccl_xml_out.c
 SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_import.c topo/hwloc_fast.c
-TESTS += topo/nccl_xml_test.c topo/nccl_xml_robust_test.c
+TESTS += topo/nccl_xml_test.c topo/nccl_xml_out_test.c topo/nccl_xml_robust_test.c
 FUZZ += topo/nccl_xml_fuzz.c
 SRC += topo/smi.c
 SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c topo/node/expect.c topo/node/fleet.c \
@@ -20,3 +20,6 @@ SRC += topo/fabric/model.c topo/fabric/lines.c topo/fabric/words.c topo/fabric/d
 CFLAGS_topo/fabric/live.c := $(if $(filter 1,$(HAVE_IBNETDISC)),-DHAVE_IBNETDISC $(IBNETDISC_CFLAGS))
 TESTS += topo/manifest_test.c topo/hwloc_xml_test.c topo/smi_test.c
 TESTS += topo/plan_test.c topo/fingerprint_test.c
+TESTS += topo/fabric/files_test.c topo/fabric/judge_test.c topo/fabric/expect_test.c topo/fabric/robust_test.c
+TESTS += topo/node/node_test.c
+SRC += topo/svg_links.c
