@@ -46,8 +46,7 @@ void fabric_ways(const struct fabric *f, int node, struct fabric_ways *w)
 	double down[FABRIC_MAX_PORT + 2], up[FABRIC_MAX_PORT + 2];
 	int seen[FABRIC_MAX_PORT + 2];
 	memset(w, 0, sizeof(*w));
-	FABRIC_PORTS(f, node, p)
-	{
+	FABRIC_PORTS (f, node, p) {
 		int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node, k = 0;
 		if (to < 0 || to == node || w->down + w->up > FABRIC_MAX_PORT)
 			continue;
@@ -208,8 +207,7 @@ static void judge_parallel(struct fabric_judge *j, const struct leaf *leaf)
 	int to[FABRIC_MAX_PORT + 2], n[FABRIC_MAX_PORT + 2], spines = 0, lo = 0, hi = 0;
 	char name[FABRIC_LABEL], least[FABRIC_LABEL], most[FABRIC_LABEL];
 	struct fb_finding o;
-	FABRIC_PORTS(f, leaf->node, p)
-	{
+	FABRIC_PORTS (f, leaf->node, p) {
 		int peer = f->port.v[p].peer, at = peer < 0 ? -1 : f->port.v[peer].node, k = 0;
 		if (at < 0 || f->node.v[at].kind != FABRIC_SWITCH || f->node.v[at].level != 2)
 			continue;
@@ -270,8 +268,7 @@ static void add(struct tally *t, int node)
 static int above(const struct fabric *f, int node, int *list, int *seen, int stamp)
 {
 	int n = 0;
-	FABRIC_PORTS(f, node, p)
-	{
+	FABRIC_PORTS (f, node, p) {
 		int to = is_up(f, node, p) ? f->port.v[f->port.v[p].peer].node : -1;
 		if (to < 0 || seen[to] == stamp || n > FABRIC_MAX_PORT)
 			continue;
@@ -292,12 +289,12 @@ struct places {
 static void find_near(const struct fabric *f, int node, const int *spine, int n, struct tally *near)
 {
 	for (int i = 0; i < n; i++)
-		FABRIC_PORTS(f, spine[i], p)
-		{
+		FABRIC_PORTS (f, spine[i], p) {
+			if (near->used >= MAX_SIBLINGS)
+				return;
 			int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
 			if (to >= 0 && to != node && f->node.v[to].kind == FABRIC_SWITCH &&
-				f->node.v[to].level == f->node.v[node].level &&
-				(near->used < MAX_SIBLINGS || near->n[to]))
+				f->node.v[to].level == f->node.v[node].level)
 				add(near, to);
 		}
 }
