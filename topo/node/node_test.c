@@ -609,6 +609,24 @@ static void lost_gpu(void **state)
 	examined_end(&x);
 }
 
+/* Without nvidia-smi -q the links are known all the same, by the order of GPUs. */
+static void links_alone(void **state)
+{
+	static const struct machine m = {"links", 4, -1, -1, 6};
+	struct examined x;
+	char path[96];
+	tree_begin(&x, &m);
+	tree_join(path, sizeof(path), "%s/nvidia-smi-q.txt", x.tree.dir);
+	assert_int_equal(unlink(path), 0);
+	open_node(&x);
+	run_all(&x);
+	assert_string_equal(state_at(&x, "inv.nvlink_count", "GPU6"), "warn");
+	assert_string_equal(state_at(&x, "inv.nvlink_count", "GPU5"), "pass");
+	is(&x, "inv.gpu_count", "pass");
+	note(seen_all(state), &x);
+	examined_end(&x);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static void rising_counters(void **state)
@@ -680,6 +698,7 @@ int main(void)
 		cmocka_unit_test_prestate(loss_by_fleet, seen),
 		cmocka_unit_test_prestate(four_of_four, seen),
 		cmocka_unit_test_prestate(lost_gpu, seen),
+		cmocka_unit_test_prestate(links_alone, seen),
 		cmocka_unit_test_prestate(rising_counters, seen),
 		cmocka_unit_test_prestate(not_root, seen),
 		cmocka_unit_test_prestate(all_states_seen, seen),

@@ -8,6 +8,7 @@
 #ifndef TOPO_NODE_TEST_MACHINE_H
 #define TOPO_NODE_TEST_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "topo/test_nodes.h"
