@@ -5,9 +5,13 @@
  */
 #include "bench/core/test.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/core/json.h"
 #include "topo/node/expect.h"
@@ -145,6 +149,149 @@ static void addresses(void **state)
 	assert_false(gpu_bdf("0000:3b:00.9", bdf, sizeof(bdf)));
 }
 
+/* ---- NVML ------------------------------------------------------------------------------------ */
+
+/*
+ * A library of our own with NVML's names, in this program: GPU 0 is well, GPU 1 is not, and of GPU
+ * 2 nothing is supported. What a real driver answers is not proven by it, only that answers are
+ * kept apart and put where they belong.
+ */
+#define FAKE __attribute__((visibility("default"), used)) int
+typedef void *device;
+static atomic_bool stuck;
+
+FAKE nvmlInit_v2(void);
+FAKE nvmlInit_v2(void)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	while (atomic_load(&stuck))
+		nanosleep(&nap, NULL);
+	return 0;
+}
+FAKE nvmlShutdown(void);
+FAKE nvmlShutdown(void)
+{
+	return 0;
+}
+FAKE nvmlSystemGetDriverVersion(char *text, unsigned len);
+FAKE nvmlSystemGetDriverVersion(char *text, unsigned len)
+{
+	snprintf(text, len, "999.1");
+	return 0;
+}
+FAKE nvmlDeviceGetCount_v2(unsigned *n);
+FAKE nvmlDeviceGetCount_v2(unsigned *n)
+{
+	*n = 3;
+	return 0;
+}
+static char handles[3];
+FAKE nvmlDeviceGetHandleByIndex_v2(unsigned i, device *d);
+FAKE nvmlDeviceGetHandleByIndex_v2(unsigned i, device *d)
+{
+	*d = &handles[i];
+	return 0;
+}
+static int index_of(device d)
+{
+	return (int)((char *)d - handles);
+}
+struct fake_pci {
+	char legacy[16];
+	unsigned numbers[5];
+	char bus_id[32];
+};
+FAKE nvmlDeviceGetPciInfo_v3(device d, struct fake_pci *p);
+FAKE nvmlDeviceGetPciInfo_v3(device d, struct fake_pci *p)
+{
+	snprintf(p->bus_id, sizeof(p->bus_id), "00000000:%02X:00.0", 0x1a + index_of(d));
+	return 0;
+}
+FAKE nvmlDeviceGetEccMode(device d, int *now, int *later);
+FAKE nvmlDeviceGetEccMode(device d, int *now, int *later)
+{
+	*now = 1;
+	*later = index_of(d) == 0;
+	return index_of(d) == 2 ? 3 : 0; /* not supported */
+}
+FAKE nvmlDeviceGetTotalEccErrors(device d, int type, int counter, unsigned long long *v);
+FAKE nvmlDeviceGetTotalEccErrors(device d, int type, int counter, unsigned long long *v)
+{
+	*v = (unsigned long long)(index_of(d) * (1 + type + 10 * counter));
+	return index_of(d) == 2 ? 3 : 0;
+}
+FAKE nvmlDeviceGetRemappedRows(
+	device d, unsigned *corr, unsigned *uncorr, unsigned *pending, unsigned *failed);
+FAKE nvmlDeviceGetRemappedRows(
+	device d, unsigned *corr, unsigned *uncorr, unsigned *pending, unsigned *failed)
+{
+	*corr = *uncorr = *pending = 0;
+	*failed = (unsigned)index_of(d);
+	return index_of(d) == 2 ? 3 : 0;
+}
+FAKE nvmlDeviceGetCurrentClocksThrottleReasons(device d, unsigned long long *why);
+FAKE nvmlDeviceGetCurrentClocksThrottleReasons(device d, unsigned long long *why)
+{
+	*why = index_of(d) ? 0x40 | 0x80 : 0x01;
+	return 0;
+}
+FAKE nvmlDeviceGetNvLinkState(device d, unsigned link, int *up);
+FAKE nvmlDeviceGetNvLinkState(device d, unsigned link, int *up)
+{
+	*up = !(index_of(d) == 1 && link == 4);
+	return index_of(d) == 2 ? 3 : link < 18 ? 0 : 2;
+}
+
+static void asked(void **state)
+{
+	struct gpu_facts g = {.n = 0};
+	void *self = dlopen(NULL, RTLD_NOW);
+	(void)state;
+	assert_non_null(self);
+	gpu_facts_ask(self, 10000, &g);
+	assert_true(g.told);
+	assert_int_equal(g.n, 3);
+	assert_string_equal(g.driver, "999.1");
+	assert_string_equal(g.gpu[2].bdf, "0000:1c:00.0");
+	assert_int_equal(g.gpu[0].links, 18);
+	assert_int_equal(g.gpu[0].links_down, 0);
+	assert_int_equal(g.gpu[1].links, 17);
+	assert_int_equal(g.gpu[1].links_down, 1);
+	assert_int_equal(g.gpu[2].links, -1);
+	assert_int_equal(g.gpu[0].throttle, GPU_HELD_IDLE);
+	assert_int_equal(g.gpu[1].throttle, GPU_HELD_HW_THERMAL | GPU_HELD_POWER_BRAKE);
+	assert_int_equal(g.gpu[1].ecc, 1);
+	assert_int_equal(g.gpu[1].ecc_pending, 0);
+	assert_int_equal(g.gpu[1].errors[GPU_CORRECTED_VOLATILE], 1);
+	assert_int_equal(g.gpu[1].errors[GPU_UNCORRECTED_VOLATILE], 2);
+	assert_int_equal(g.gpu[1].errors[GPU_CORRECTED_AGGREGATE], 11);
+	assert_int_equal(g.gpu[1].errors[GPU_UNCORRECTED_AGGREGATE], 12);
+	assert_int_equal(g.gpu[1].remap_failed, 1);
+	assert_int_equal(g.gpu[2].ecc, -1);
+	assert_int_equal(g.gpu[2].errors[GPU_UNCORRECTED_VOLATILE], -1);
+	/* Calls that this library does not have. */
+	assert_int_equal(g.gpu[0].pstate, -1);
+	assert_int_equal(g.gpu[0].fabric, GPU_FABRIC_UNKNOWN);
+	assert_true(g.gpu[0].power_limit < 0);
+	gpu_facts_free(&g);
+}
+
+static void stuck_driver(void **state)
+{
+	struct gpu_facts g = {.n = 0};
+	(void)state;
+	atomic_store(&stuck, true);
+	gpu_facts_ask(dlopen(NULL, RTLD_NOW), 50, &g);
+	assert_int_equal(g.n, 0);
+	assert_false(g.told);
+	assert_non_null(strstr(g.why, "did not answer within 50 ms"));
+	/* Let the thread that was left behind end before the program does. */
+	atomic_store(&stuck, false);
+	gpu_facts_ask(dlopen(NULL, RTLD_NOW), 10000, &g);
+	assert_int_equal(g.n, 3);
+	gpu_facts_free(&g);
+}
+
 /* ---- machine.ini ----------------------------------------------------------------------------- */
 
 static void expectation(void **state)
@@ -252,6 +399,8 @@ int main(void)
 		cmocka_unit_test(old_words),
 		cmocka_unit_test(no_text_of_nvidia_smi),
 		cmocka_unit_test(addresses),
+		cmocka_unit_test(asked),
+		cmocka_unit_test(stuck_driver),
 		cmocka_unit_test(expectation),
 		cmocka_unit_test(expectation_refused),
 		cmocka_unit_test(shipped_expectations),
