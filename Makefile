@@ -205,13 +205,14 @@ dist: all
 ## install: into DESTDIR/PREFIX
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/fabricbench $(DESTDIR)$(PREFIX)/share/fabricbench/plans \
-		$(DESTDIR)$(PREFIX)/share/fabricbench/profiles \
+		$(DESTDIR)$(PREFIX)/share/fabricbench/profiles $(DESTDIR)$(PREFIX)/share/fabricbench/expect \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/fabricbench
 	$(if $(strip $(PLUGINS)),install -m 755 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/fabricbench/)
 	install -m 644 reports/schema.json $(DESTDIR)$(PREFIX)/share/fabricbench/
 	install -m 644 scripts/plans/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/plans/
 	install -m 644 scripts/profiles/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/profiles/
+	install -m 644 scripts/expect/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/expect/
 	install -m 755 scripts/launch scripts/record scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
 	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab/

@@ -290,7 +290,7 @@ static void head(struct fb_strbuf *b, const struct rep_figure *f, int height, do
 		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n"
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1\nset key outside right top\n"
-		"set xrange [%g:%g]\nset lmargin 11\nset rmargin 26\n",
+		"set xrange [%g:%g]\nset lmargin 11\nset rmargin 22\n",
 		f->id, height, f->id, -most / 60, most * 1.03);
 }
 
@@ -467,7 +467,7 @@ static void train_gp(struct fb_strbuf *b, const struct rep_losses *x)
 		mfu = mfu || group_has(x, g, true);
 	head(b, &x->train, mfu ? 560 : 320, most_of(x));
 	fb_strbuf_printf(b,
-		"set key bottom center horizontal\nset rmargin 3\nset multiplot layout %d,1\nset title ",
+		"set key below horizontal\nset rmargin 3\nset multiplot layout %d,1\nset title ",
 		mfu ? 2 : 1);
 	quoted(b, x->train.title);
 	fb_strbuf_printf(b, "\nset ylabel 'Step [ms]'\nset yrange [0:*]\n%s",

@@ -142,7 +142,7 @@ static void sweep(struct fb_strbuf *b, const struct rep_loss *s, const char *no_
 {
 	image(b, &s->f, no_plots);
 	rep_tag(b, "figcaption", NULL,
-		"Measured %s. %s A reliable connection streams in the direction that loses packets; then, alone on the link, RDMA reads of %lld B are posted in the same direction, one at a time: a lost request waits for the ack timeout.",
+		"Measured %s. %s A reliable connection streams in the direction that loses packets; then, alone on the link, RDMA reads of %lld B are posted in the same direction, one at a time: a lost request waits for the ack timeout. The model counts packets: where time-outs add waiting to what is sent again, goodput falls below its line.",
 		rep_where_text(s->f.where), nature(fb_json_str(s->block, "made_by", "given")),
 		(long long)fb_json_int(s->block, "probe_size", 0));
 	points(b, s);

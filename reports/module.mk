@@ -19,3 +19,4 @@ TESTS += reports/rank_test.c reports/report_test.c reports/compare_test.c
 EMBED += reports/report.css reports/expected.csv
 SRC += reports/loss.c reports/loss_html.c
 TESTS += reports/loss_test.c
+TESTS += reports/topology_test.c

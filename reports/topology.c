@@ -165,6 +165,46 @@ static void rdma_table(struct fb_strbuf *b, const json_t *t)
 	end(b);
 }
 
+static void names_cell(struct fb_strbuf *b, const json_t *names)
+{
+	const json_t *n;
+	size_t i;
+	fb_strbuf_add(b, json_array_size(names) ? "<td>" : "<td>-");
+	json_array_foreach (names, i, n)
+		rep_text(b, "%s%s", i ? ", " : "", json_is_string(n) ? json_string_value(n) : "?");
+	fb_strbuf_add(b, "</td>");
+}
+
+/** What each GPU's rank is planned to use, and what the tree leaves open. */
+static void plan_table(struct fb_strbuf *b, const json_t *t)
+{
+	static const char *const names[] = {
+		"GPU", "NICs", "path", "rail", "NUMA node", "CPUs of its rank", NULL};
+	const json_t *plan = json_object_get(t, "plan"), *open = json_object_get(t, "ambiguous"),
+		     *o;
+	size_t i;
+	if (json_array_size(plan)) {
+		start(b, "Plan", names);
+		json_array_foreach (plan, i, o) {
+			fb_strbuf_add(b, "<tr>");
+			rep_tag(b, "td", NULL, "%s", fb_json_str(o, "gpu", "?"));
+			names_cell(b, json_object_get(o, "nics"));
+			rep_tag(b, "td", NULL, "%s", fb_json_str(o, "path", "-"));
+			int_cell(b, o, "rail");
+			int_cell(b, o, "numa");
+			rep_tag(b, "td", NULL, "%s", fb_json_str(o, "cpus", "-"));
+			fb_strbuf_add(b, "</tr>\n");
+		}
+		end(b);
+	}
+	json_array_foreach (open, i, o)
+		rep_tag(b, "p", "quiet", "No plan for %s: %s.", fb_json_str(o, "gpu", "?"),
+			fb_json_str(o, "why", "the tree does not tell"));
+	json_array_foreach (json_object_get(t, "plan_notes"), i, o)
+		rep_tag(b, "p", "quiet", "Plan: %s.",
+			json_is_string(o) ? json_string_value(o) : "?");
+}
+
 /* ---- the matrix of path types ---------------------------------------------------------------- */
 
 static size_t matrix_names(const json_t *paths, const char **names)
@@ -226,7 +266,7 @@ static void matrix(struct fb_strbuf *b, const json_t *t)
 	}
 	end(b);
 	rep_tag(b, "p", "quiet",
-		"PIX: one PCIe bridge between them. PXB: several bridges. PHB: through the host bridge. NODE: within a NUMA node. SYS: across NUMA nodes.");
+		"PIX: one PCIe bridge between them. PXB: several bridges. PHB: through the host bridge. NODE: within a NUMA node. SYS: across NUMA nodes. NV#: over that many NVLinks or xGMI links.");
 }
 
 void rep_html_topology(struct fb_strbuf *b, const char *base)
@@ -262,6 +302,7 @@ void rep_html_topology(struct fb_strbuf *b, const char *base)
 	numa_table(b, t);
 	device_table(b, t);
 	rdma_table(b, t);
+	plan_table(b, t);
 	matrix(b, t);
 	json_array_foreach (json_object_get(t, "warnings"), i, w)
 		rep_tag(b, "p", "quiet", "Note: %s",

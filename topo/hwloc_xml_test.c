@@ -180,7 +180,7 @@ static void test_too_many(void **state)
 
 static void test_contradictions(void **state)
 {
-	refused(OPEN "<object type=\"Core\" gp_index=\"9\"/>" CLOSE, -EINVAL, "without a cpuset");
+	refused(OPEN "<object type=\"Core\" gp_index=\"9\"/>" CLOSE, -EINVAL, "hwloc");
 	refused(OPEN "<object gp_index=\"9\"/>" CLOSE, -EINVAL, "without a type");
 	refused(HEAD "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0x3\"/>"
 		     "</topology>",
@@ -243,6 +243,32 @@ static void test_devices(void **state)
 
 	assert_true(bw > 63.0e9 && bw < 63.1e9);
 	free(devs);
+	topo_free(t);
+}
+
+/** Firmware that ties a GPU to one cache: the node around it is its node. */
+static void test_below_a_cache(void **state)
+{
+	static const char xml[] = HEAD
+		"<topology version=\"2.0\">\n" MACHINE NODE
+		"<object type=\"L3Cache\" gp_index=\"20\" " SETS(
+			"0x2") "cache_size=\"1024\" "
+			       "depth=\"3\" cache_linesize=\"64\" cache_associativity=\"16\" cache_type=\"0\">"
+			       "<object type=\"PU\" os_index=\"1\" gp_index=\"4\" " SETS(
+				       "0x2") "/>" HOSTBRIDGE
+					      "<object type=\"PCIDev\" gp_index=\"6\" pci_busid=\"0000:01:00.0\" "
+					      "pci_type=\"0380 [1002:7408] [1002:0000] 00\" pci_link_speed=\"0.0\"/></object>"
+					      "</object>"
+					      "<object type=\"PU\" os_index=\"0\" gp_index=\"3\" " SETS(
+						      "0x1") "/>" CLOSE;
+	struct topo *t = NULL;
+	struct fb_err e = {0};
+
+	if (parse(xml, &t, &e) != 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(t->n_gpus, 1);
+	assert_int_equal(t->pci[t->gpus[0].pci].numa, 0);
+	assert_string_equal(t->pci[t->gpus[0].pci].cpus, "1");
 	topo_free(t);
 }
 
@@ -368,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_below_a_cache),
 		cmocka_unit_test(test_xgmi),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_environment),

@@ -257,7 +257,8 @@ static json_t *nics_json(const struct topo *t, const struct topo_plan *plan)
 			set_text(o, "netdev", r->netdev);
 		} else {
 			rate = t->nics[d->index].rate_bps;
-			set_text(o, "netdev", d->name);
+			/* A function's address stands for a name that the source does not tell. */
+			set_text(o, "netdev", topo_bdf_len(d->name) ? NULL : d->name);
 		}
 		set_uint(o, "rate_bps", rate);
 		json_object_set_new(o, "link", link_json(t, d->pci));
@@ -414,8 +415,11 @@ json_t *topo_to_json(const struct topo *t, bool anonymous)
 		fb_host_name(host, sizeof(host));
 		fb_json_set_str(o, "host", host);
 	}
-	fb_json_set_int(o, "cores", t->cores);
-	fb_json_set_int(o, "pus", t->pus);
+	/* NCCL's files and nvidia-smi's text tell no cores, and not always CPUs. */
+	bool told = t->source != TOPO_FROM_NCCL_XML && t->source != TOPO_FROM_SMI;
+
+	json_object_set_new(o, "cores", told || t->cores ? json_integer(t->cores) : json_null());
+	json_object_set_new(o, "pus", told || t->pus ? json_integer(t->pus) : json_null());
 	json_object_set_new(o, "packages", packages_json(t));
 	json_object_set_new(o, "numa_nodes", numa_json(t));
 	json_object_set_new(o, "gpus", gpus_json(t, plan->devs, plan->n_devs));

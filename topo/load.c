@@ -110,7 +110,7 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 		fb_fail(e, FB_EXIT_USAGE, ENOENT,
 			"%s records no machine: it has none of /sys/devices/system/cpu, "
 			"/sys/bus/pci/devices, /sys/class/net, /sys/class/infiniband",
-			r->dir);
+			r->temp ? "the tar file" : r->dir);
 		fb_hint(e,
 			"name the folder that holds sys/ and proc/, such as hwloc-gather-topology makes");
 		return -ENOENT;

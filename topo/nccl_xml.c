@@ -209,13 +209,20 @@ static void on_text(void *ctx, const xmlChar *text, int len)
 
 	if (r->rc || !r->inside || r->skip || len <= 0)
 		return;
+	struct fb_strbuf *b = &r->foreign;
 	char *copy = strndup((const char *)text, (size_t)len);
+	/* Blanks after a tag are the file's layout, after text they are text. */
+	bool after_tag = r->tag_open || (b->len && b->s[b->len - 1] == '>');
 
-	if (!copy || strspn(copy, " \t\r\n") < strlen(copy)) {
+	if (!copy) {
+		nccl_fail(r, ENOMEM, "no memory");
+		return;
+	}
+	if (!after_tag || strspn(copy, " \t\r\n") < strlen(copy)) {
 		if (r->tag_open)
-			fb_strbuf_add(&r->foreign, ">");
+			fb_strbuf_add(b, ">");
 		r->tag_open = false;
-		fb_strbuf_add_xml(&r->foreign, copy ? copy : "");
+		fb_strbuf_add_xml(b, copy);
 	}
 	free(copy);
 	if (r->foreign.len > NCCL_MAX_KEPT)

@@ -2,7 +2,7 @@
 /*
  * NCCL's topology XML, written from the model for NCCL_TOPO_FILE.
  *
- * What the file must be like, from NCCL's src/graph/xml.cc and topo.cc (2.19 to 2.29):
+ * What the file must be like, from NCCL's src/graph/xml.cc and topo.cc as they stand in 2026:
  * - its parser is its own: no XML declaration, no tab between tags, one blank between attributes,
  *   values under 255 characters, no entities; comments are fine;
  * - version 1, RCCL's is 2, other versions are refused;
@@ -158,13 +158,17 @@ static bool stands_on(const struct topo_dev *d, int pci, int numa)
 	return d->type != TOPO_DEV_GPU && d->pci == pci && (pci >= 0 || d->numa == numa);
 }
 
-/** A NIC that the file named by its function alone, without a <net>. */
-static bool nameless(const struct writer *w, const struct topo_dev *d)
+/** The function of a NIC that the file named by its function alone, without a <net>; else NULL. */
+static const struct topo_pci *nameless(const struct writer *w, const struct topo_dev *d)
 {
-	return w->own && d->type == TOPO_DEV_NETDEV && d->pci >= 0 &&
-	       strcmp(d->name, w->t->pci[d->pci].bdf) == 0 && !w->t->nics[d->index].rate_bps &&
-	       !kept_at(w, TOPO_PART_NIC, (int)d->index,
-		       kept_from(w->t, TOPO_PART_NIC, (int)d->index));
+	const struct topo_pci *p = d->pci >= 0 ? &w->t->pci[d->pci] : NULL;
+
+	if (!w->own || d->type != TOPO_DEV_NETDEV || !p || strcmp(d->name, p->bdf) != 0 ||
+		w->t->nics[d->index].rate_bps ||
+		kept_at(w, TOPO_PART_NIC, (int)d->index,
+			kept_from(w->t, TOPO_PART_NIC, (int)d->index)))
+		return NULL;
+	return p;
 }
 
 static bool is_soft(const struct writer *w, const struct topo_dev *d)
@@ -193,20 +197,23 @@ static void net_element(struct writer *w, const struct topo_dev *d, unsigned dep
 	}
 }
 
-/** The <nic> of a function, or (pci TOPO_UNKNOWN) of what has no function on the index-th node. */
-static void nic_element(struct writer *w, int pci, int index, unsigned depth)
+/**
+ * The <nic> of a function, or (pci TOPO_UNKNOWN) of what has no function on a node.
+ * @param owner whose kept attributes: the function's index, or the node's
+ */
+static void nic_element(struct writer *w, int pci, int numa, int owner, unsigned depth)
 {
 	enum topo_part part = pci >= 0 ? TOPO_PART_PCI : TOPO_PART_NUMA;
-	int owner = pci >= 0 ? pci : index;
-	int numa = index >= 0 ? w->t->numa[index].os_index : TOPO_UNKNOWN;
 	const struct topo_extra *x;
 	bool any = has_kept(w, part, owner, "nic/"), nets = false, bare = false;
 
 	for (size_t i = 0; i < w->n_devs; i++)
 		if (stands_on(&w->devs[i], pci, numa) && !is_soft(w, &w->devs[i])) {
-			nets |= !nameless(w, &w->devs[i]);
+			const struct topo_pci *p = nameless(w, &w->devs[i]);
+
+			nets |= !p;
 			/* The class alone will not say that it is a NIC. */
-			bare |= nameless(w, &w->devs[i]) && w->t->pci[pci].class_code >> 16 != 0x02;
+			bare |= p && p->class_code >> 16 != 0x02;
 		}
 	if (!any && !nets && !bare)
 		return;
@@ -345,7 +352,7 @@ static void pci_element(struct writer *w, int i, unsigned depth)
 		return;
 	if (gpu >= 0)
 		gpu_element(w, gpu, depth + 1);
-	nic_element(w, i, TOPO_UNKNOWN, depth + 1);
+	nic_element(w, i, p->numa, i, depth + 1);
 	for (; kid >= 0; kid = w->next_kid[kid])
 		pci_element(w, kid, depth + 1);
 	kept_elements(w, TOPO_PART_PCI, i, depth + 1);
@@ -454,7 +461,7 @@ static int cpu_element(struct writer *w, int index)
 	for (size_t i = 0; i < w->t->n_pci; i++)
 		if (w->up[i] < 0 && w->t->pci[i].numa == numa)
 			pci_element(w, (int)i, 2);
-	nic_element(w, TOPO_UNKNOWN, index, 2);
+	nic_element(w, TOPO_UNKNOWN, numa, index, 2);
 	kept_elements(w, TOPO_PART_NUMA, index, 2);
 	close_tag(w, "cpu", 1);
 	return rc;

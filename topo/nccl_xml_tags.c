@@ -538,24 +538,23 @@ static int open_net(struct nccl_reader *r, const char *const *attrs, struct nccl
 /* ---- which tag may stand in which ---------------------------------------------------------- */
 
 static const struct {
-	enum nccl_tag in;
+	enum nccl_tag in, tag;
 	const char *name;
-	enum nccl_tag tag;
 } grammar[] = {
-	{NCCL_NONE, "system", NCCL_SYSTEM},
-	{NCCL_SYSTEM, "cpu", NCCL_CPU},
-	{NCCL_CPU, "pci", NCCL_PCI},
-	{NCCL_CPU, "nic", NCCL_NIC},
-	{NCCL_CPU, "net", NCCL_NET},
-	{NCCL_PCI, "pci", NCCL_PCI},
-	{NCCL_PCI, "gpu", NCCL_GPU},
-	{NCCL_PCI, "nic", NCCL_NIC},
-	{NCCL_PCI, "net", NCCL_NET},
-	{NCCL_PCI, "pcilink", NCCL_PCILINK},
-	{NCCL_GPU, "nvlink", NCCL_LINK},
-	{NCCL_GPU, "xgmi", NCCL_LINK},
-	{NCCL_GPU, "c2c", NCCL_LINK},
-	{NCCL_NIC, "net", NCCL_NET},
+	{NCCL_NONE, NCCL_SYSTEM, "system"},
+	{NCCL_SYSTEM, NCCL_CPU, "cpu"},
+	{NCCL_CPU, NCCL_PCI, "pci"},
+	{NCCL_CPU, NCCL_NIC, "nic"},
+	{NCCL_CPU, NCCL_NET, "net"},
+	{NCCL_PCI, NCCL_PCI, "pci"},
+	{NCCL_PCI, NCCL_GPU, "gpu"},
+	{NCCL_PCI, NCCL_NIC, "nic"},
+	{NCCL_PCI, NCCL_NET, "net"},
+	{NCCL_PCI, NCCL_PCILINK, "pcilink"},
+	{NCCL_GPU, NCCL_LINK, "nvlink"},
+	{NCCL_GPU, NCCL_LINK, "xgmi"},
+	{NCCL_GPU, NCCL_LINK, "c2c"},
+	{NCCL_NIC, NCCL_NET, "net"},
 };
 
 static int open_known(

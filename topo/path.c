@@ -226,7 +226,7 @@ static double weakest(const struct topo *t, const int *chain, size_t end, bool g
 		/* NCCL's files tell the best of both ends, not what is trained. */
 		bool best = (i == 0 && gpu) || t->source == TOPO_FROM_NCCL_XML;
 		double bw = best ? topo_link_bandwidth(p->link.max_gts, p->link.max_width)
-					  : topo_link_bandwidth(p->link.now_gts, p->link.now_width);
+				 : topo_link_bandwidth(p->link.now_gts, p->link.now_width);
 
 		if (i == 0 && gpu && bw <= 0)
 			bw = topo_link_bandwidth(p->link.now_gts, p->link.now_width);

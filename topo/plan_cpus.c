@@ -2,7 +2,7 @@
 /*
  * Cores for each GPU's rank: equal shares of the cores near the GPU, whole cores, in hwloc's order,
  * so that a share stays below one cache where it can. The lowest cores stay free for interrupts:
- * the kernel puts there what nobody placed, and CPU 0 never is only a rank's.
+ * the kernel puts there what nobody placed.
  *
  * Without hwloc's tree (files that name CPUs but no cores) CPUs are shared by Linux' habit of
  * numbering: equal ranges of a list are the threads of the same cores. The counts of cores then
@@ -366,7 +366,12 @@ static int share(struct work *w, const struct group *gr)
 		first = 0;
 		per = 0;
 	} else {
-		first = kept_free(n, gr->n_gpus, nics_beside(w, gr));
+		unsigned nics = nics_beside(w, gr);
+
+		/* CPU 0 is where the kernel's own work goes, NIC or not. */
+		if (!nics && hwloc_bitmap_isset(gr->cpus, 0))
+			nics = 1;
+		first = kept_free(n, gr->n_gpus, nics);
 		per = (n - first) / gr->n_gpus;
 		if (first)
 			rc = keep_free(w, gr, list, first);

@@ -705,6 +705,39 @@ static void test_json(void **state)
 	topo_free(t);
 }
 
+static size_t times(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+/** The picture tells rails, what is left out, and the links between GPUs of each kind. */
+static void test_picture(void **state)
+{
+	struct topo *t = model_node(2, 1, 1);
+	struct fb_strbuf b = {0};
+
+	model_rdma(t, "mgmt0", model_bridge(t, TOPO_UNKNOWN, 0), 0, "InfiniBand", 25, 4);
+	model_fast(t, TOPO_FAST_NVLINK, 0, 1, 4);
+	topo_svg(t, &b);
+	assert_int_equal(times(b.s, ">rail 3<"), 2);
+	assert_int_equal(times(b.s, ">not in plan<"), 1);
+	assert_int_equal(times(b.s, "NVLink x4 to 1 GPU<"), 2);
+	assert_int_equal(times(b.s, "<title>GPU0 to GPU1: 4</title>"), 1);
+	assert_int_equal(times(b.s, ">switches<"), 0);
+	fb_strbuf_free(&b);
+	for (size_t i = 0; i < 4; i++)
+		model_fast(t, TOPO_FAST_NVLINK, i, SIZE_MAX, 18);
+	topo_svg(t, &b);
+	assert_int_equal(times(b.s, ">switches<"), 1);
+	assert_int_equal(times(b.s, ">18<"), 4);
+	fb_strbuf_free(&b);
+	topo_free(t);
+}
+
 /** 64 GPUs and 256 NICs, the most that a plan takes, and one more GPU, which it refuses. */
 static void test_limits(void **state)
 {
@@ -854,6 +887,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_tree_and_outputs),
 		cmocka_unit_test(test_large_tree),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_picture),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_nccl_classes),
 		cmocka_unit_test(test_nvswitch_matrix),

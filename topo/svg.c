@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A picture of the node: packages hold NUMA nodes, NUMA nodes hold their PCI roots, switches, GPUs
- * and network devices; a line's width is its PCIe bandwidth. Self-contained SVG, no scripts, every
+ * and network devices; a line's width is its PCIe bandwidth; a GPU and its NICs bear their rail.
+ * Self-contained SVG, no scripts, every
  * text escaped and cut to its box.
  *
  * First the rows of each NUMA node are made from the model, then the boxes get their places, then
@@ -12,7 +13,8 @@
 #include <string.h>
 
 #include "bench/core/units.h"
-#include "topo/topo_priv.h"
+#include "topo/plan.h"
+#include "topo/svg_priv.h"
 
 enum row_kind { ROW_ROOT, ROW_SWITCH, ROW_GPU, ROW_RDMA, ROW_SOFT, ROW_NET, ROW_MORE };
 
@@ -20,8 +22,10 @@ struct row {
 	enum row_kind kind;
 	int depth;
 	char title[96], sub[96], right[64];
-	double bw; /* of its link, bytes/s; 0: unknown */
-	bool low;  /* its link runs below its best */
+	double bw;     /* of its link, bytes/s; 0: unknown */
+	bool low;      /* its link runs below its best */
+	int rail;      /* TOPO_UNKNOWN: none */
+	bool left_out; /* a NIC that the plan excludes */
 };
 
 /* One NUMA node, or the devices of no known node. */
@@ -35,7 +39,7 @@ struct box {
 };
 
 enum {
-	BOX_W = 400, /* a NUMA node's width */
+	BOX_W = 420, /* a NUMA node's width */
 	ROW_H = 44,  /* a device */
 	LINE_H = 24, /* a root bus or switch */
 	STEP = 22,   /* indentation */
@@ -52,6 +56,7 @@ struct picture {
 	bool *wanted; /* by PCI index: a device of the picture is at or below it */
 	int *first_kid, *next_kid;
 	int *root_numa;
+	struct topo_plan *plan;
 	double w, h;
 };
 
@@ -76,6 +81,7 @@ static struct row *add_row(struct picture *p, struct box *b, enum row_kind kind,
 	}
 	r->kind = kind;
 	r->depth = depth < 6 ? depth : 6;
+	r->rail = TOPO_UNKNOWN;
 	return r;
 }
 
@@ -92,6 +98,29 @@ static void set_link(struct picture *p, struct row *r, int pci, bool gpu)
 	if (r->bw > 0)
 		snprintf(r->right, sizeof(r->right), "%g GT/s x%u · %.1f GB/s", gts, width,
 			r->bw / 1e9);
+}
+
+/** The NIC's part in the plan: its rail, or that it has none. Without GPUs there is no plan. */
+static void set_nic_role(
+	const struct picture *p, struct row *r, enum topo_dev_type type, size_t index)
+{
+	for (size_t i = 0; p->plan->n_gpus && i < p->plan->n_nics; i++) {
+		const struct topo_plan_nic *n = &p->plan->nics[i];
+		const struct topo_dev *d = &p->plan->devs[n->dev];
+
+		if (d->type != type || d->index != index)
+			continue;
+		r->rail = n->rail;
+		r->left_out = n->role == TOPO_NIC_EXCLUDED;
+	}
+}
+
+static void set_gpu_rail(const struct picture *p, struct row *r, size_t gpu)
+{
+	const struct topo_plan_gpu *g = gpu < p->plan->n_gpus ? &p->plan->gpus[gpu] : NULL;
+
+	if (g && !g->ambiguous && g->n_nics)
+		r->rail = p->plan->nics[g->nics[0]].rail;
 }
 
 static void rate_text(char *buf, size_t len, uint64_t bps)
@@ -121,6 +150,7 @@ static void rdma_row(struct picture *p, struct box *b, const struct topo_rdma *d
 		d->n_ports > 1 ? " · several ports" : "");
 	if (!d->soft)
 		set_link(p, r, d->pci, false);
+	set_nic_role(p, r, TOPO_DEV_RDMA, dev.index);
 }
 
 static void net_row(struct picture *p, struct box *b, size_t nic, int depth)
@@ -137,6 +167,7 @@ static void net_row(struct picture *p, struct box *b, size_t nic, int depth)
 	snprintf(r->sub, sizeof(r->sub), "interface%s%s%s%s%.30s", rate, n->state[0] ? " · " : "",
 		n->state, n->driver[0] ? " · " : "", n->driver);
 	set_link(p, r, n->pci, false);
+	set_nic_role(p, r, TOPO_DEV_NETDEV, nic);
 	for (size_t i = 0; i < t->n_rdma; i++)
 		if (t->rdma[i].soft && t->rdma[i].nic == (int)nic)
 			rdma_row(p, b, &t->rdma[i], depth + 1);
@@ -159,15 +190,20 @@ static void device_rows(struct picture *p, struct box *b, int pci, int depth)
 			continue;
 		struct row *r = add_row(p, b, ROW_GPU, depth);
 		const char *maker = topo_vendor_name(t->pci[pci].vendor);
+		const char *model = t->gpus[i].model;
 
 		if (!r)
 			return;
 		snprintf(r->title, sizeof(r->title), "%s  %.60s", t->gpus[i].name,
-			t->gpus[i].model ? t->gpus[i].model
-			: maker          ? maker
-					 : "");
-		snprintf(r->sub, sizeof(r->sub), "%s", t->pci[pci].bdf);
+			model   ? strncmp(model, "NVIDIA ", 7) == 0 ? model + 7 : model
+			: maker ? maker
+				: "");
+		char fast[64];
+
+		topo_svg_fast_text(t, i, fast, sizeof(fast));
+		snprintf(r->sub, sizeof(r->sub), "%s%s", t->pci[pci].bdf, fast);
 		set_link(p, r, pci, true);
+		set_gpu_rail(p, r, i);
 	}
 	for (size_t i = 0; i < t->n_rdma; i++)
 		if (!t->rdma[i].soft && t->rdma[i].pci == pci)
@@ -204,8 +240,10 @@ static void tree_rows(struct picture *p, struct box *b, int i, int depth, int le
 
 		if (!r)
 			return;
-		snprintf(r->title, sizeof(r->title), "%s %s", level % 2 ? "switch" : "bridge",
-			f->bdf);
+		/* NCCL's files know no root ports: their bridges are switches. */
+		bool sw = level % 2 || p->t->source == TOPO_FROM_NCCL_XML;
+
+		snprintf(r->title, sizeof(r->title), "%s %s", sw ? "switch" : "bridge", f->bdf);
 		set_link(p, r, i, false);
 		depth++;
 	} else if (!f->bridge) {
@@ -387,7 +425,7 @@ static void rect(struct picture *p, double x, double y, double w, double h, cons
 static const char *row_style(enum row_kind kind)
 {
 	switch (kind) {
-	case ROW_GPU: return "fill=\"#dcefd6\" stroke=\"#38761d\"";
+	case ROW_GPU: return TOPO_SVG_GPU;
 	case ROW_RDMA: return "fill=\"#d3e4f5\" stroke=\"#0b5394\"";
 	case ROW_SOFT: return "fill=\"#fff2cc\" stroke=\"#b45f06\" stroke-dasharray=\"5 3\"";
 	case ROW_NET: return "fill=\"#ececec\" stroke=\"#666666\"";
@@ -439,7 +477,12 @@ static void write_rows(struct picture *p, const struct box *b)
 		} else {
 			rect(p, x, y + 2, w, h - 6, row_style(r->kind));
 			text(p, x + 8, y + 18, 12.5, "font-weight=\"bold\"", room * 0.86, r->title);
-			text(p, x + 8, y + 33, 11, "fill=\"#333333\"", w - 12, r->sub);
+			bool marked = r->rail >= 0 || r->left_out;
+
+			text(p, x + 8, y + 33, 11, "fill=\"#333333\"",
+				w - 12 - (marked ? r->left_out ? 84 : 54 : 0), r->sub);
+			if (marked)
+				topo_svg_badge(p->o, r->rail, x + w - 8, y + 23);
 		}
 		text(p, x + w - 8, y + (h == LINE_H ? 16 : 18), 10.5,
 			r->low ? "text-anchor=\"end\" fill=\"#cc0000\""
@@ -466,9 +509,13 @@ static void write_box(struct picture *p, const struct box *b)
 		snprintf(line, sizeof(line), "NUMA node %d%s%.40s", n->os_index,
 			n->kind ? " · " : "", n->kind ? n->kind : "");
 		text(p, b->x + 12, b->y + 22, 14, "font-weight=\"bold\"", BOX_W - 24, line);
-		snprintf(line, sizeof(line), "%s%.120s · %s", *n->cpus ? "CPUs " : "no CPUs",
-			n->cpus,
-			n->memory ? fb_fmt_size(n->memory, mem, sizeof(mem)) : "no memory");
+		bool told = n->memory || p->t->source <= TOPO_FROM_SYSROOT;
+
+		snprintf(line, sizeof(line), "%s%.120s%s%s", *n->cpus ? "CPUs " : "no CPUs",
+			n->cpus, told ? " · " : "",
+			n->memory ? fb_fmt_size(n->memory, mem, sizeof(mem))
+			: told    ? "no memory"
+				  : "");
 		text(p, b->x + 12, b->y + 41, 11.5, "fill=\"#444444\"", BOX_W - 24, line);
 	}
 	if (b->drives) {
@@ -522,7 +569,9 @@ static double write_legend(struct picture *p, double x, double y)
 	}
 	text(p, x, y + 30, 10.5, "fill=\"#444444\"", BOX_W + 40,
 		"line width: PCIe bandwidth; red: below its best");
-	return y + 38;
+	text(p, x, y + 46, 10.5, "fill=\"#444444\"", BOX_W + 40,
+		"rail: a GPU and the NICs it is planned to use");
+	return y + 54;
 }
 
 /** Frames of packages with their boxes, then what belongs to none. */
@@ -575,24 +624,56 @@ static double write_packages(struct picture *p, double y)
 	return found ? bottom + 4 : row_bottom;
 }
 
+static void add_count(char *line, size_t len, size_t n, const char *what)
+{
+	size_t at = strlen(line);
+
+	if (n)
+		snprintf(line + at, len - at, "%s%zu %s%s", at && line[at - 1] != ' ' ? ", " : "",
+			n, what, n == 1 ? "" : "s");
+}
+
+/** NUMA distances on the left, links between GPUs beside or, where the picture is narrow, below. */
+static double write_tables(struct picture *p, double y)
+{
+	const struct topo *t = p->t;
+	double below = write_distances(p, 24, y), x = 24, width;
+	bool table = below > y;
+
+	if (table)
+		x += 100 + (double)t->n_numa * 40 + 40;
+	double top = y;
+
+	if (table && x + 340 > p->w) {
+		x = 24;
+		top = below + 16;
+	}
+	double end = topo_svg_links(t, x, top, &width, p->o);
+
+	if (x + width + 20 > p->w)
+		p->w = x + width + 20;
+	return end > below ? end : below;
+}
+
 void topo_svg(const struct topo *t, struct fb_strbuf *out)
 {
 	struct fb_strbuf body = {0};
 	struct picture p = {.t = t, .o = &body, .w = 560};
 	char line[160];
 
-	if (!mark_wanted(&p) || !make_boxes(&p)) {
+	if (topo_plan_make(t, &p.plan, NULL) != 0 || !mark_wanted(&p) || !make_boxes(&p)) {
 		out->failed = true;
 		goto free_picture;
 	}
-	snprintf(line, sizeof(line), "%s: %zu package%s, %zu NUMA node%s, %u core%s, %zu GPU%s",
-		t->virtual_machine ? "Virtual machine" : "Machine", t->n_packages,
-		t->n_packages == 1 ? "" : "s", t->n_numa, t->n_numa == 1 ? "" : "s", t->cores,
-		t->cores == 1 ? "" : "s", t->n_gpus, t->n_gpus == 1 ? "" : "s");
+	snprintf(line, sizeof(line), "%s: ", t->virtual_machine ? "Virtual machine" : "Machine");
+	add_count(line, sizeof(line), t->n_packages, "package");
+	add_count(line, sizeof(line), t->n_numa, "NUMA node");
+	add_count(line, sizeof(line), t->cores, "core");
+	add_count(line, sizeof(line), t->n_gpus, "GPU");
 	text(&p, 20, 28, 16, "font-weight=\"bold\"", 900, line);
 	double y = write_packages(&p, 44);
 
-	y = write_legend(&p, 24, write_distances(&p, 24, y) + 12);
+	y = write_legend(&p, 24, write_tables(&p, y) + 12);
 	p.h = y + 12;
 	fb_strbuf_printf(out,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
@@ -609,6 +690,7 @@ free_picture:
 	for (size_t i = 0; p.boxes && i <= t->n_numa; i++)
 		free(p.boxes[i].rows);
 	free(p.boxes);
+	topo_plan_free(p.plan);
 	free(p.wanted);
 	free(p.first_kid);
 	free(p.next_kid);

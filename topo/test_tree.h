@@ -7,6 +7,7 @@
 #define TOPO_TEST_TREE_H
 
 #include <errno.h>
+#include <stdint.h>
 #include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>

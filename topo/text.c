@@ -195,6 +195,9 @@ static void residents(struct view *v, int pci, unsigned depth)
 	for (size_t i = 0; i < v->t->n_nics; i++) {
 		if (v->t->nics[i].pci != pci)
 			continue;
+		/* A file may name it by its function alone: that line stands above. */
+		if (pci >= 0 && strcmp(v->t->nics[i].name, v->t->pci[pci].bdf) == 0)
+			continue;
 		nic_line(v, &v->t->nics[i], depth);
 		for (size_t k = 0; k < v->t->n_rdma; k++)
 			if (v->t->rdma[k].soft && v->t->rdma[k].nic == (int)i)
@@ -286,6 +289,12 @@ static void root_lines(struct view *v, int numa, unsigned depth)
 	}
 }
 
+/** NCCL's files and nvidia-smi's text tell neither packages, cores nor memory. */
+static bool tells_devices_alone(const struct topo *t)
+{
+	return t->source == TOPO_FROM_NCCL_XML || t->source == TOPO_FROM_SMI;
+}
+
 static void numa_lines(struct view *v, size_t i, unsigned depth)
 {
 	const struct topo *t = v->t;
@@ -296,9 +305,11 @@ static void numa_lines(struct view *v, size_t i, unsigned depth)
 	fb_strbuf_printf(v->o, "NUMA node %d", n->os_index);
 	if (n->kind)
 		fb_strbuf_printf(v->o, " (%s)", n->kind);
-	fb_strbuf_printf(v->o, "  CPUs %s  memory %s", *n->cpus ? n->cpus : "none",
+	const char *none = tells_devices_alone(t) ? "?" : "none";
+
+	fb_strbuf_printf(v->o, "  CPUs %s  memory %s", *n->cpus ? n->cpus : none,
 		n->memory       ? fb_fmt_size(n->memory, mem, sizeof(mem))
-		: t->n_numa > 1 ? "none"
+		: t->n_numa > 1 ? none
 				: "?");
 	if (t->distance) {
 		fb_strbuf_add(v->o, "  distances");
@@ -342,6 +353,23 @@ static void unplaced_lines(struct view *v)
 	fb_strbuf_free(&part);
 }
 
+static void machine_line(const struct topo *t, struct fb_strbuf *o)
+{
+	bool devices_alone = tells_devices_alone(t);
+
+	fb_strbuf_printf(o, "Machine%s", t->virtual_machine ? " (virtual)" : "");
+	if (!devices_alone)
+		fb_strbuf_printf(
+			o, "  %zu package%s,", t->n_packages, t->n_packages == 1 ? "" : "s");
+	fb_strbuf_printf(o, "%s %zu NUMA node%s", devices_alone ? " " : "", t->n_numa,
+		t->n_numa == 1 ? "" : "s");
+	if (!devices_alone)
+		fb_strbuf_printf(o, ", %u core%s", t->cores, t->cores == 1 ? "" : "s");
+	if (!devices_alone || t->pus)
+		fb_strbuf_printf(o, ", %u CPU%s", t->pus, t->pus == 1 ? "" : "s");
+	fb_strbuf_printf(o, ", %zu GPU%s\n", t->n_gpus, t->n_gpus == 1 ? "" : "s");
+}
+
 void topo_tree(const struct topo *t, bool all, struct fb_strbuf *o)
 {
 	struct view v;
@@ -351,12 +379,7 @@ void topo_tree(const struct topo *t, bool all, struct fb_strbuf *o)
 		view_free(&v);
 		return;
 	}
-	fb_strbuf_printf(o,
-		"Machine%s  %zu package%s, %zu NUMA node%s, %u core%s, %u CPU%s, %zu GPU%s\n",
-		t->virtual_machine ? " (virtual)" : "", t->n_packages,
-		t->n_packages == 1 ? "" : "s", t->n_numa, t->n_numa == 1 ? "" : "s", t->cores,
-		t->cores == 1 ? "" : "s", t->pus, t->pus == 1 ? "" : "s", t->n_gpus,
-		t->n_gpus == 1 ? "" : "s");
+	machine_line(t, o);
 	for (size_t i = 0; i < t->n_packages; i++) {
 		fb_strbuf_printf(o, "  Package %u", t->packages[i].os_index);
 		if (t->packages[i].model) {

@@ -25,7 +25,7 @@
 /* A stop and the time are looked at after so many small messages. */
 #define BATCH 8u
 
-static const struct fb_sysroot live = {NULL};
+static const struct fb_sysroot live = {.dir = NULL};
 
 /* ---- packets --------------------------------------------------------------------------------- */
 

@@ -241,7 +241,7 @@ int verbs_loss_parse_rates(const struct fb_opt_list *list, const char *option, d
 
 static int take_rates(struct verbs_loss_run *x, const struct loss_options *o, struct fb_err *e)
 {
-	double rates[VERBS_LOSS_MAX_RATES], fit[VERBS_LOSS_MAX_RATES];
+	double rates[VERBS_LOSS_MAX_RATES] = {0}, fit[VERBS_LOSS_MAX_RATES] = {0};
 	int n = verbs_loss_parse_rates(&o->rates, "rates", rates, VERBS_LOSS_MAX_RATES - 1, e);
 	int nfit = n < 0 ? n
 			 : verbs_loss_parse_rates(
@@ -531,10 +531,10 @@ static int measure(const struct fb_opt_spec *spec, const struct loss_options *o,
 	uint64_t deadline = fb_deadline_in(o->out.timeout);
 	int status = FB_EXIT_OK;
 
-	x->job.node = &node;
 	x->doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);
 	if (!x->doc)
 		return fb_cmd_fail(&e);
+	x->job.node = &node;
 	for (size_t i = 0; i < o->servers.n; i++)
 		fb_doc_hide(x->doc, o->servers.v[i]);
 	fb_doc_set_config(x->doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
@@ -546,6 +546,7 @@ static int measure(const struct fb_opt_spec *spec, const struct loss_options *o,
 		status = (int)left.exit;
 	}
 	verbs_node_close(&node);
+	x->job.node = NULL;
 	for (unsigned i = 0; i < x->nrates; i++)
 		free(x->rate[i].hist);
 	if (e.code) {

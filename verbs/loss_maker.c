@@ -20,7 +20,7 @@
 #include "bench/core/json.h"
 #include "bench/core/proc.h"
 
-#define TC_NS      10000000000ull
+#define TC_NS      30000000000ull
 #define COMMAND_NS 60000000000ull
 /* The guard's own work when it is told to end. */
 #define GUARD_NS 70000000000ull
@@ -240,9 +240,8 @@ static int command_open(struct verbs_loss_maker *m, struct fb_err *e)
  * now. The end of file: the process is gone, perhaps in the middle of a tc of its own, so that it
  * is ended twice.
  */
-#define GUARD                                                                            \
-	"trap '' INT TERM HUP; if read -r word; then exec \"$@\"; fi; \"$@\"; sleep 1; " \
-	"exec \"$@\""
+static const char guard[] =
+	"trap '' INT TERM HUP; if read -r word; then exec \"$@\"; fi; \"$@\"; sleep 1; exec \"$@\"";
 
 static int spawn_guard(const char *const *argv, int read_end, pid_t *pid)
 {
@@ -270,9 +269,9 @@ static int spawn_guard(const char *const *argv, int read_end, pid_t *pid)
 
 static int start_guard(struct verbs_loss_maker *m, struct fb_err *e)
 {
-	const char *const netem[] = {"/bin/sh", "-c", GUARD, "guard", m->program, "qdisc", "del",
+	const char *const netem[] = {"/bin/sh", "-c", guard, "guard", m->program, "qdisc", "del",
 		"dev", m->what, "root", NULL};
-	const char *const command[] = {"/bin/sh", "-c", GUARD, "guard", m->program, "0", NULL};
+	const char *const command[] = {"/bin/sh", "-c", guard, "guard", m->program, "0", NULL};
 	int fd[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0)

@@ -221,7 +221,8 @@ void verbs_loss_results(struct verbs_loss_run *x, const struct verbs_loss_seen *
 {
 	const struct verbs_load_params *l = &x->job.p.load;
 	unsigned mtu = x->peer[x->npeers > 1 ? s->rate : 0].end.stream_rail.path_mtu;
-	double needed = s->messages * (double)((l->bg_size + mtu - 1) / mtu);
+	uint64_t packets_each = (l->bg_size + mtu - 1) / mtu;
+	double needed = s->messages * (double)packets_each;
 	int64_t packets = verbs_loss_packets(fb_json_str(s->after[0], "driver", ""),
 		counters_of(s->before[0]), counters_of(s->after[0]));
 	double sent = packets < 0 ? NAN : (double)packets;

@@ -18,7 +18,7 @@
 
 /* An answer may have to be sent several times where the control channel shares the lossy link. */
 #define ANSWER_NS 60000000000ull
-#define TOLD_NS   90000000000ull
+#define TOLD_NS   120000000000ull
 
 unsigned verbs_loss_order(unsigned nrates, unsigned turn, unsigned place)
 {

@@ -174,7 +174,7 @@ static void a_command(void **state)
 {
 	struct verbs_loss_maker m;
 	struct fb_err e = {0};
-	struct recorder r;
+	struct recorder r = {.dir = ""};
 	char text[256];
 
 	(void)state;
@@ -207,7 +207,7 @@ static void a_killed_maker(void **state)
 	static const struct timespec pause = {0, 10000000};
 	struct verbs_loss_maker m;
 	struct fb_err e = {0};
-	struct recorder r;
+	struct recorder r = {.dir = ""};
 	char text[256];
 	pid_t pid;
 

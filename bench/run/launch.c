@@ -252,6 +252,9 @@ void run_judge_part(struct run_part *p, int status, bool timed_out, const char *
 			"did not end within its deadline of %.0f s; raise `deadline` in [%s], or look for a hang",
 			(double)p->job->deadline_ns / 1e9, p->job->name);
 	}
+	/* Killed before it could say why: its library, or its launcher, may have. */
+	if (p->state == RUN_INTERRUPTED && p->reason[0] == '\0')
+		last_words(stderr_text, p->reason, sizeof(p->reason));
 	if (p->state == RUN_INTERRUPTED && p->reason[0] == '\0')
 		snprintf(p->reason, sizeof(p->reason), "interrupted before it had finished");
 	if (p->state != RUN_COMPLETE && p->reason[0] == '\0')

@@ -50,8 +50,13 @@ void run_merge_part(struct fb_doc *doc, const struct run *r, const struct run_pa
 {
 	struct fb_err e = {0};
 	json_t *part = p->state == RUN_MISSING ? NULL : fb_doc_load(p->path, &e);
+	bool told =
+		false; /* the part says by itself that it did not end well, or how it was judged */
 	(void)r;
 	if (part) {
+		const char *outcome = fb_json_str(json_object_get(part, "run"), "outcome", "");
+		told = strcmp(outcome, "interrupted") != 0 ||
+		       json_array_size(json_object_get(part, "errors")) > 0;
 		json_t *system = json_object_get(part, "system");
 		move_all(doc, system, "hosts", fb_doc_add_host);
 		move_all(doc, part, "peers", fb_doc_add_peer);
@@ -64,8 +69,7 @@ void run_merge_part(struct fb_doc *doc, const struct run *r, const struct run_pa
 		add_text_entries(doc, part, "errors", p->job->name);
 		json_decref(part);
 	}
-	size_t had = part ? 1 : 0;
-	if (p->state != RUN_COMPLETE && !had) {
+	if (p->state != RUN_COMPLETE && !told) {
 		struct fb_err miss = {0};
 		fb_fail(&miss, (enum fb_exit)p->exit, EIO, "job %s, launch %u: %s: %s",
 			p->job->name, p->launch, run_state_names[p->state], p->reason);

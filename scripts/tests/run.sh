@@ -120,6 +120,30 @@ run "$work/required.ini" "$work/required"
 check required-incomplete has "$work/required/run.json" '.verdict.state == "INCOMPLETE"'
 check required-exit test "$rc" -eq 3
 
+# A child that is killed, as by a library that aborts, leaves a document that says nothing of it: the run does.
+cat > "$work/killed.ini" <<'INI'
+[killed]
+command = null
+points = 8
+duration = 2s
+sleep = yes
+INI
+"$program" run "$work/killed.ini" -o "$work/killed" --no-report > "$work/out" 2> "$work/err" &
+pid=$!
+for _ in $(seq 100); do
+	if [[ -s $work/killed/parts/01-killed-1.json ]]; then break; fi
+	sleep 0.1
+done
+for file in /proc/[0-9]*/cmdline; do
+	if { tr '\0' ' ' < "$file"; } 2> /dev/null | grep -qF -- "--output=$work/killed/parts/"; then
+		file=${file%/cmdline}
+		kill -KILL "${file#/proc/}"
+	fi
+done
+wait "$pid"
+check killed-exit test $? -eq 3
+check killed-is-an-error has "$work/killed/run.json" '.plan.parts[0].state == "interrupted" and (.errors | length) == 1 and (.errors[0].message | test("killed, launch 1: interrupted"))'
+
 # SIGTERM in mid-run: a valid document within half a second, then --resume completes it.
 cat > "$work/long.ini" <<'INI'
 [quick]

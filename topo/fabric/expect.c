@@ -271,8 +271,7 @@ static int port_of(const struct fabric *f, const struct fabric_end *e, int to, c
 	if (e->port > 0)
 		return fabric_find_number(f, e->node, (unsigned)e->port);
 	int any = -1;
-	FABRIC_PORTS(f, e->node, p)
-	{
+	FABRIC_PORTS (f, e->node, p) {
 		int peer = f->port.v[p].peer;
 		if (peer < 0 || counted[p])
 			continue;
@@ -379,9 +378,9 @@ static void mark_listed(struct fabric_judge *j)
 			const struct fabric_end *end = &l->cable.v[i].end[e];
 			if (end->node < 0)
 				continue;
-			FABRIC_PORTS(f, end->node, p)
-			if (!end->port || end->port == f->port.v[p].num)
-				j->listed[p] = true;
+			FABRIC_PORTS (f, end->node, p)
+				if (!end->port || end->port == f->port.v[p].num)
+					j->listed[p] = true;
 		}
 }
 

@@ -23,8 +23,7 @@ static void host_name(const struct fabric *f, int host, char *buf)
 static int swapped_with(const struct fabric *f, const struct fabric_hca *c)
 {
 	int found = -1;
-	FABRIC_PORTS(f, c->target, p)
-	{
+	FABRIC_PORTS (f, c->target, p) {
 		int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
 		if (k < 0 || f->hca.v[k].target != c->leaf ||
 			f->hca.v[k].leaf == f->hca.v[k].target)

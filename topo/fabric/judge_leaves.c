@@ -46,8 +46,7 @@ void fabric_ways(const struct fabric *f, int node, struct fabric_ways *w)
 	double down[FABRIC_MAX_PORT + 2], up[FABRIC_MAX_PORT + 2];
 	int seen[FABRIC_MAX_PORT + 2];
 	memset(w, 0, sizeof(*w));
-	FABRIC_PORTS(f, node, p)
-	{
+	FABRIC_PORTS (f, node, p) {
 		int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node, k = 0;
 		if (to < 0 || to == node || w->down + w->up > FABRIC_MAX_PORT)
 			continue;
@@ -208,8 +207,7 @@ static void judge_parallel(struct fabric_judge *j, const struct leaf *leaf)
 	int to[FABRIC_MAX_PORT + 2], n[FABRIC_MAX_PORT + 2], spines = 0, lo = 0, hi = 0;
 	char name[FABRIC_LABEL], least[FABRIC_LABEL], most[FABRIC_LABEL];
 	struct fb_finding o;
-	FABRIC_PORTS(f, leaf->node, p)
-	{
+	FABRIC_PORTS (f, leaf->node, p) {
 		int peer = f->port.v[p].peer, at = peer < 0 ? -1 : f->port.v[peer].node, k = 0;
 		if (at < 0 || f->node.v[at].kind != FABRIC_SWITCH || f->node.v[at].level != 2)
 			continue;
@@ -265,83 +263,90 @@ static void add(struct tally *t, int node)
 		t->list[t->used++] = node;
 }
 
-/* The switches above a node, each once. @return how many */
-static int above(const struct fabric *f, int node, int *list)
+/* The switches above a node, each once: those that `seen` does not hold yet under this stamp.
+ * @return how many */
+static int above(const struct fabric *f, int node, int *list, int *seen, int stamp)
 {
 	int n = 0;
-	FABRIC_PORTS(f, node, p)
-	{
-		int k = 0, to = is_up(f, node, p) ? f->port.v[f->port.v[p].peer].node : -1;
-		if (to < 0)
+	FABRIC_PORTS (f, node, p) {
+		int to = is_up(f, node, p) ? f->port.v[f->port.v[p].peer].node : -1;
+		if (to < 0 || seen[to] == stamp || n > FABRIC_MAX_PORT)
 			continue;
-		while (k < n && list[k] != to)
-			k++;
-		if (k == n && n <= FABRIC_MAX_PORT)
-			list[n++] = to;
+		seen[to] = stamp;
+		list[n++] = to;
 	}
 	return n;
 }
 
-static void judge_adjacency(struct fabric_judge *j, int node, struct tally *near, struct tally *far)
+/* What adjacency needs by node. */
+struct places {
+	struct tally near, far;
+	int *mine, *theirs; /* stamps: switches above the one at hand, above a sibling */
+	int stamp;
+};
+
+/* Switches of the same level below the same spines. */
+static void find_near(const struct fabric *f, int node, const int *spine, int n, struct tally *near)
+{
+	for (int i = 0; i < n; i++)
+		FABRIC_PORTS (f, spine[i], p) {
+			if (near->used >= MAX_SIBLINGS)
+				return;
+			int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
+			if (to >= 0 && to != node && f->node.v[to].kind == FABRIC_SWITCH &&
+				f->node.v[to].level == f->node.v[node].level)
+				add(near, to);
+		}
+}
+
+static void judge_adjacency(struct fabric_judge *j, int node, struct places *x)
 {
 	const struct fabric *f = j->f;
 	int mine[FABRIC_MAX_PORT + 2], theirs[FABRIC_MAX_PORT + 2], siblings = 0;
-	int n = above(f, node, mine);
+	int own = ++x->stamp, n = above(f, node, mine, x->mine, own);
 	char name[FABRIC_LABEL], other[FABRIC_LABEL];
 	struct fb_finding o;
-	for (int i = 0; i < n; i++)
-		FABRIC_PORTS(f, mine[i], p)
-		{
-			int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
-			if (to >= 0 && to != node && f->node.v[to].kind == FABRIC_SWITCH &&
-				f->node.v[to].level == f->node.v[node].level &&
-				near->used < MAX_SIBLINGS)
-				add(near, to);
-		}
+	find_near(f, node, mine, n, &x->near);
 	/* A switch is of the same group when it shares half of the spines. */
-	for (int i = 0; i < near->used; i++) {
-		int m = above(f, near->list[i], theirs), shared = 0;
+	for (int i = 0; i < x->near.used; i++) {
+		int m = above(f, x->near.list[i], theirs, x->theirs, ++x->stamp), shared = 0;
 		for (int a = 0; a < m; a++)
-			for (int b = 0; b < n; b++)
-				shared += theirs[a] == mine[b];
+			shared += x->mine[theirs[a]] == own;
 		if (shared * 2 < (m < n ? m : n))
 			continue;
 		siblings++;
 		for (int a = 0; a < m; a++)
-			add(far, theirs[a]);
+			add(&x->far, theirs[a]);
 	}
-	for (int i = 0; i < far->used; i++) {
-		int spine = far->list[i], k = 0;
-		while (k < n && mine[k] != spine)
-			k++;
-		if (k < n || far->n[spine] * 2 <= siblings)
+	for (int i = 0; i < x->far.used; i++) {
+		int spine = x->far.list[i];
+		if (x->mine[spine] == own || x->far.n[spine] * 2 <= siblings)
 			continue;
 		fabric_start(j, FAB_ADJACENCY, &o, "%s", fabric_label(f, node, name));
 		fb_find(&o, FB_CHECK_WARN, "no cable to %s", fabric_label(f, spine, other));
 		fb_find_expected(&o, "the switches that share its other spines",
-			"a cable, as %d of %d have", far->n[spine], siblings);
+			"a cable, as %d of %d have", x->far.n[spine], siblings);
 		fabric_keep(j, FAB_ADJACENCY, &o);
 	}
-	clear(near);
-	clear(far);
+	clear(&x->near);
+	clear(&x->far);
 }
 
 static void judge_adjacencies(struct fabric_judge *j)
 {
 	const struct fabric *f = j->f;
-	struct tally near = {.used = 0}, far = {.used = 0};
-	near.n = calloc(f->node.n + 1, sizeof(int));
-	near.list = calloc(f->node.n + 1, sizeof(int));
-	far.n = calloc(f->node.n + 1, sizeof(int));
-	far.list = calloc(f->node.n + 1, sizeof(int));
-	j->failed = j->failed || !near.n || !near.list || !far.n || !far.list;
+	struct places x = {.stamp = 0};
+	int **const all[] = {&x.near.n, &x.near.list, &x.far.n, &x.far.list, &x.mine, &x.theirs};
+	const size_t count = sizeof(all) / sizeof(all[0]);
+	for (size_t i = 0; i < count; i++) {
+		*all[i] = calloc(f->node.n + 1, sizeof(int));
+		j->failed = j->failed || !*all[i];
+	}
 	for (size_t i = 0; i < f->node.n && !j->failed; i++)
 		if (f->node.v[i].kind == FABRIC_SWITCH && f->node.v[i].level > 0)
-			judge_adjacency(j, (int)i, &near, &far);
-	free(near.n);
-	free(near.list);
-	free(far.n);
-	free(far.list);
+			judge_adjacency(j, (int)i, &x);
+	for (size_t i = 0; i < count; i++)
+		free(*all[i]);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

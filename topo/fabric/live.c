@@ -237,8 +237,7 @@ static int read_counters(
 		return 0; /* fab.counters says that there are none */
 	for (size_t i = 0; i < f->node.n && rc == 0 && f->silent < MAX_SILENT; i++) {
 		bool asked = true;
-		FABRIC_PORTS(f, i, p)
-		{
+		FABRIC_PORTS (f, i, p) {
 			if (f->port.v[p].peer < 0 || !asked || rc == -ENOMEM)
 				continue;
 			if (fb_stop_requested()) {

@@ -82,8 +82,8 @@ static char read_names(const struct fabric *f, const struct fabric_host *h, stru
 static bool has_two_ports(const struct fabric *f, const struct fabric_hca *c)
 {
 	int joined = 0;
-	FABRIC_PORTS(f, c->node, p)
-	joined += f->port.v[p].hca >= 0;
+	FABRIC_PORTS (f, c->node, p)
+		joined += f->port.v[p].hca >= 0;
 	return joined > 1 || f->port.v[c->port].num > 1;
 }
 
@@ -188,8 +188,7 @@ static void find_voters(const struct fabric *f, int host, struct voters *v)
 		const struct fabric_hca *c = &f->hca.v[i];
 		if (c->rail < 0)
 			continue;
-		FABRIC_PORTS(f, c->leaf, p)
-		{
+		FABRIC_PORTS (f, c->leaf, p) {
 			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
 			const struct fabric_hca *o = k < 0 ? NULL : &f->hca.v[k];
 			if (!o || o->rail < 0 || o->host == host ||
@@ -281,8 +280,7 @@ void fabric_leaf_rails(const struct fabric *f, int leaf, char *buf, size_t len)
 	/* In the order of names, each once: those that belong here by at least one vote. */
 	for (;;) {
 		int next = -1;
-		FABRIC_PORTS(f, leaf, p)
-		{
+		FABRIC_PORTS (f, leaf, p) {
 			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
 			if (k < 0 || f->hca.v[k].rail < 0 || f->hca.v[k].target != leaf)
 				continue;

@@ -55,9 +55,9 @@ static int find_lids(struct fabric *f)
 			rc = n->lid ? fabric_map_set(&f->by_lid, n->lid, (int32_t)i) : 0;
 			continue;
 		}
-		FABRIC_PORTS(f, i, p)
-		if (f->port.v[p].lid && rc == 0)
-			rc = fabric_map_set(&f->by_lid, f->port.v[p].lid, (int32_t)i);
+		FABRIC_PORTS (f, i, p)
+			if (f->port.v[p].lid && rc == 0)
+				rc = fabric_map_set(&f->by_lid, f->port.v[p].lid, (int32_t)i);
 	}
 	return rc;
 }
@@ -113,10 +113,10 @@ static int find_claims(struct fabric *f)
 			continue;
 		}
 		/* -p tells each port of an HCA as a node: two ports of one are no contradiction. */
-		FABRIC_PORTS(f, other, p)
-		FABRIC_PORTS(f, i, q)
-		if (f->port.v[p].num == f->port.v[q].num)
-			n->ambiguous = f->node.v[other].ambiguous = true;
+		FABRIC_PORTS (f, other, p)
+			FABRIC_PORTS (f, i, q)
+				if (f->port.v[p].num == f->port.v[q].num)
+					n->ambiguous = f->node.v[other].ambiguous = true;
 	}
 	fabric_map_free(&claims);
 	return rc;
@@ -198,8 +198,8 @@ int fabric_find_hosts(struct fabric *f)
 	for (size_t i = 0; i < f->node.n && rc == 0; i++) {
 		struct fabric_node *n = &f->node.v[i];
 		bool joined = false;
-		FABRIC_PORTS(f, i, p)
-		joined = joined || is_hca_port(f, p);
+		FABRIC_PORTS (f, i, p)
+			joined = joined || is_hca_port(f, p);
 		if (!joined)
 			continue;
 		int host = name_host(f, &names, (int)i);
@@ -225,8 +225,8 @@ int fabric_find_hosts(struct fabric *f)
 static int hosts_on(const struct fabric *f, int node)
 {
 	int n = 0;
-	FABRIC_PORTS(f, node, p)
-	n += f->port.v[p].peer >= 0 && f->port.v[f->port.v[p].peer].hca >= 0;
+	FABRIC_PORTS (f, node, p)
+		n += f->port.v[p].peer >= 0 && f->port.v[f->port.v[p].peer].hca >= 0;
 	return n;
 }
 
@@ -243,8 +243,7 @@ static bool serves_few(const struct fabric *f, int node, const int *hosts, int m
 	int with = 0, switches = 0;
 	if (hosts[node] > median / 8)
 		return false;
-	FABRIC_PORTS(f, node, p)
-	{
+	FABRIC_PORTS (f, node, p) {
 		int peer = f->port.v[p].peer;
 		if (peer < 0 || f->node.v[f->port.v[peer].node].kind != FABRIC_SWITCH)
 			continue;
@@ -276,8 +275,7 @@ int fabric_find_levels(struct fabric *f)
 		}
 	while (rc == 0 && head < tail) {
 		int at = queue[head++];
-		FABRIC_PORTS(f, at, p)
-		{
+		FABRIC_PORTS (f, at, p) {
 			int peer = f->port.v[p].peer;
 			struct fabric_node *n2 = peer < 0 ? NULL : &f->node.v[f->port.v[peer].node];
 			if (!n2 || n2->kind != FABRIC_SWITCH || n2->level)
@@ -309,8 +307,7 @@ static int find_parts(struct fabric *f)
 		f->node.v[i].part = f->parts + 1;
 		while (head < tail) {
 			int at = queue[head++];
-			FABRIC_PORTS(f, at, p)
-			{
+			FABRIC_PORTS (f, at, p) {
 				int peer = f->port.v[p].peer;
 				if (peer < 0)
 					continue;

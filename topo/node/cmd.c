@@ -211,8 +211,15 @@ static void describe(struct node *n, struct fb_doc *doc)
 	}
 	if (!n->live)
 		fb_doc_hide(doc, n->host);
-	for (size_t i = 0; i < n->fleet.n; i++)
+	size_t kin = 0;
+	for (size_t i = 0; i < n->fleet.n; i++) {
 		fb_doc_hide(doc, fb_json_str(n->fleet.peer[i], "host", ""));
+		kin += node_same_kind(s, n->fleet.peer[i]);
+	}
+	if (n->fleet.n > 0 && kin == 0)
+		fb_doc_warn(doc,
+			"none of the %zu other nodes is of this one's kind (%s): they have no vote",
+			n->fleet.n, fb_json_str(s, "product", fb_json_str(s, "gpu_pci", "?")));
 	for (size_t i = 0; i < n->t->n_warnings; i++)
 		fb_doc_warn(doc, "%s", n->t->warnings[i]);
 }

@@ -83,6 +83,8 @@ int gpu_parse_q(const char *text, struct gpu_facts *g);
 int gpu_parse_nvlink(const char *text, struct gpu_facts *g);
 /** By NVML, within ten seconds whatever the driver does. */
 void gpu_facts_nvml(struct gpu_facts *g);
+/** The same by an open library, which must stay open, within deadline_ms. */
+void gpu_facts_ask(void *library, unsigned deadline_ms, struct gpu_facts *g);
 /** An element with all unknown; NULL without memory or over GPU_MAX. */
 struct gpu_fact *gpu_facts_add(struct gpu_facts *g);
 /** "00000000:3B:00.0" as the kernel writes it; false: no address. */

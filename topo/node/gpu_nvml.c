@@ -20,8 +20,8 @@
 #include "topo/node/gpu.h"
 
 #define LIBRARY   "libnvidia-ml.so.1"
-#define DEADLINE  10 /* seconds */
-#define MAX_LINKS 36 /* NVML_NVLINK_MAX_LINKS of the newest boards */
+#define DEADLINE  10000 /* ms */
+#define MAX_LINKS 36    /* NVML_NVLINK_MAX_LINKS of the newest boards */
 
 /* Names and values after the NVML API reference. */
 typedef void *nvml_device;
@@ -267,12 +267,13 @@ static void *job_main(void *arg)
 	return NULL;
 }
 
-static void wait_for(struct job *j, struct gpu_facts *g)
+static void wait_for(struct job *j, unsigned deadline_ms, struct gpu_facts *g)
 {
 	struct timespec end;
 	int rc = 0;
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += DEADLINE;
+	end.tv_sec += (end.tv_nsec / 1000000 + deadline_ms) / 1000;
+	end.tv_nsec = (end.tv_nsec / 1000000 + deadline_ms) % 1000 * 1000000;
 	pthread_mutex_lock(&j->lock);
 	while (!j->done && rc == 0)
 		rc = pthread_cond_timedwait(&j->done_cond, &j->lock, &end);
@@ -283,39 +284,45 @@ static void wait_for(struct job *j, struct gpu_facts *g)
 		j->facts = (struct gpu_facts){.n = 0};
 	} else {
 		snprintf(g->why, sizeof(g->why),
-			"not available: NVML did not answer within %d s: is the driver stuck? See dmesg",
-			DEADLINE);
+			"not available: NVML did not answer within %u ms: is the driver stuck? See dmesg",
+			deadline_ms);
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (done)
 		job_free(j);
 }
 
-void gpu_facts_nvml(struct gpu_facts *g)
+void gpu_facts_ask(void *library, unsigned deadline_ms, struct gpu_facts *g)
 {
 	pthread_t thread;
 	pthread_attr_t attr;
-	void *lib = NULL;
+	struct job *j = calloc(1, sizeof(*j));
+	snprintf(g->why, sizeof(g->why), "not available: no thread for NVML");
+	if (!j)
+		return;
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_cond_init(&j->done_cond, NULL);
+	j->lib = library;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, job_main, j) == 0)
+		wait_for(j, deadline_ms, g);
+	else
+		job_free(j);
+	pthread_attr_destroy(&attr);
+}
+
+void gpu_facts_nvml(struct gpu_facts *g)
+{
+	void *library = NULL;
 	/* Without the driver the library can do nothing: do not even load it. */
 	if (access("/proc/driver/nvidia/version", R_OK) != 0 && access("/dev/nvidiactl", F_OK) != 0)
 		snprintf(g->why, sizeof(g->why), "not available: no NVIDIA driver is loaded");
-	else if (!(lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)))
+	else if (!(library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)))
 		snprintf(g->why, sizeof(g->why), "not available: there is no %s", LIBRARY);
-	struct job *j = lib ? calloc(1, sizeof(*j)) : NULL;
-	if (j) {
-		pthread_mutex_init(&j->lock, NULL);
-		pthread_cond_init(&j->done_cond, NULL);
-		j->lib = lib; /* stays open: a thread left behind may be in it */
-		pthread_attr_init(&attr);
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		if (pthread_create(&thread, &attr, job_main, j) == 0) {
-			wait_for(j, g);
-		} else {
-			job_free(j);
-			snprintf(g->why, sizeof(g->why), "not available: no thread for NVML");
-		}
-		pthread_attr_destroy(&attr);
-	}
+	else
+		/* It stays open: a thread that is left behind may be in it. */
+		gpu_facts_ask(library, DEADLINE, g);
 	snprintf(g->read, sizeof(g->read), "NVML");
 	snprintf(g->links_read, sizeof(g->links_read), "nvmlDeviceGetNvLinkState");
 }

@@ -444,6 +444,18 @@ static void find_place(struct node *n)
 		"bare metal: no hypervisor below, no GPU or NIC bound to vfio");
 }
 
+/* `nvidia-smi nvlink -s` alone numbers GPUs by address, as we do, and does not tell it. */
+static void adopt_addresses(struct node *n)
+{
+	const struct topo *t = n->t;
+	for (size_t i = 0; i < n->gpus.n; i++)
+		if (n->gpus.gpu[i].bdf[0] || n->gpus.n != t->n_gpus)
+			return;
+	for (size_t i = 0; i < n->gpus.n; i++)
+		snprintf(n->gpus.gpu[i].bdf, sizeof(n->gpus.gpu[i].bdf), "%s",
+			t->pci[t->gpus[i].pci].bdf);
+}
+
 /* ---- the node -------------------------------------------------------------------------------- */
 
 static void name_node(struct node *n)
@@ -479,6 +491,7 @@ int node_open(struct node *n, const struct fb_sysroot *r, struct fb_err *e)
 	n->hidden = n->live ? NULL : read_whole(r, HIDDEN_FILE, 1u << 20, &ignored);
 	read_log(n);
 	gpu_facts_read(r, &n->gpus);
+	adopt_addresses(n);
 	if (fb_sysroot_read(r, "/proc/uptime", text, sizeof(text)) > 0)
 		n->uptime_s = (int64_t)strtod(text, NULL);
 	return 0;

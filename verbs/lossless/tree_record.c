@@ -198,7 +198,14 @@ static int record_cpu(struct recorder *c, const char *path, const char *name)
 	char sub[600];
 	if (strncmp(name, "cpu", 3) != 0 || strspn(name + 3, "0123456789") == 0)
 		return 0;
+	static const char *const idle[] = {"name", "latency", "disable", NULL};
 	int rc = copy_list(c, path, files);
+	for (int i = 0; i < 16 && rc == 0; i++) {
+		snprintf(sub, sizeof(sub), "%s/cpuidle/state%d", path, i);
+		if (access(sub, F_OK) != 0)
+			break;
+		rc = copy_list(c, sub, idle);
+	}
 	snprintf(sub, sizeof(sub), "%s/topology", path);
 	if (rc == 0)
 		rc = copy_folder(c, sub, DEPTH_MAX - 1);
@@ -217,23 +224,52 @@ static int record_node(struct recorder *c, const char *path, const char *name)
 	return rc == 0 && access(sub, F_OK) == 0 ? copy_folder(c, sub, DEPTH_MAX - 1) : rc;
 }
 
+/* Of a network function: its interrupts, and which CPUs take them. */
+static int record_interrupts(struct recorder *c, const char *function)
+{
+	static const char *const files[] = {"effective_affinity_list", "smp_affinity_list", NULL};
+	char path[4200], **names = NULL;
+	int64_t cls = 0;
+	int rc = 0;
+	if (fb_sysroot_read_i64(&c->live, &cls, "%s/class", function) != 0 || cls >> 16 != 0x02)
+		return 0;
+	snprintf(path, sizeof(path), "%s/msi_irqs", function);
+	int n = fb_sysroot_list(&c->live, path, &names);
+	if (n > 0)
+		rc = copy_folder(c, path, DEPTH_MAX);
+	for (int i = 0; i < n && rc == 0; i++) {
+		snprintf(path, sizeof(path), "/proc/irq/%.20s", names[i]);
+		rc = copy_list(c, path, files);
+	}
+	fb_sysroot_names_free(names);
+	return rc;
+}
+
+static int record_group(struct recorder *c, const char *path, const char *name)
+{
+	static const char *const files[] = {"type", NULL};
+	(void)name;
+	return copy_list(c, path, files);
+}
+
 static int record_pci(struct recorder *c, const char *path, const char *name)
 {
 	static const char *const files[] = {"class", "vendor", "device", "subsystem_vendor",
 		"subsystem_device", "revision", "numa_node", "local_cpulist", "local_cpus",
 		"current_link_speed", "current_link_width", "max_link_speed", "max_link_width",
-		"config", "resource", NULL};
+		"config", "resource", "aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal",
+		NULL};
 	char real[4096], driver[4096], link[4200];
 	(void)name;
 	int rc = copy_link(c, path, real, sizeof(real));
 	if (rc == 0 && real[0])
 		rc = copy_list(c, real, files);
-	static const char *const links[] = {"driver", "physfn", NULL};
+	static const char *const links[] = {"driver", "physfn", "iommu_group", NULL};
 	for (const char *const *l = links; *l && rc == 0 && real[0]; l++) {
 		snprintf(link, sizeof(link), "%s/%s", real, *l);
 		rc = copy_link(c, link, driver, sizeof(driver));
 	}
-	return rc;
+	return rc == 0 && real[0] ? record_interrupts(c, real) : rc;
 }
 
 static int record_net(struct recorder *c, const char *path, const char *name)
@@ -284,6 +320,13 @@ static int record_rdma(struct recorder *c, const char *path, const char *name)
 	return rc == 0 ? copy_link(c, sub, device, sizeof(device)) : rc;
 }
 
+/* Which IOMMUs there are: their names alone. */
+static int record_iommu(struct recorder *c, const char *path, const char *name)
+{
+	(void)name;
+	return tree_mkdir(&c->root, path, true, c->e);
+}
+
 static int record_system(struct recorder *c)
 {
 	static const char *const files[] = {"/proc/meminfo", "/proc/sys/kernel/osrelease",
@@ -293,7 +336,14 @@ static int record_system(struct recorder *c)
 		"/sys/devices/system/cpu/present", "/sys/devices/system/cpu/isolated",
 		"/sys/devices/system/cpu/smt/control", "/sys/devices/system/node/online",
 		"/sys/devices/system/node/possible", "/sys/kernel/mm/transparent_hugepage/enabled",
-		"/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL};
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource", "/proc/uptime",
+		"/proc/sys/kernel/numa_balancing", "/proc/driver/nvidia/version",
+		"/sys/module/nvidia/version", "/sys/module/mlx5_core/version",
+		"/sys/module/amdgpu/version", "/sys/module/bnxt_re/version",
+		"/sys/module/efa/version", "/sys/kernel/mm/memory_peers/nv_mem/version", NULL};
+	/* That they are there is what is told. */
+	static const char *const folders[] = {"/sys/module/nvidia_peermem",
+		"/sys/module/nv_peer_mem", "/sys/class/iommu", "/run/irqbalance", NULL};
 	int rc = 0;
 	for (const char *const *f = files; *f && rc == 0; f++)
 		rc = copy_file(c, *f);
@@ -305,6 +355,13 @@ static int record_system(struct recorder *c)
 		rc = for_each_in(c, "/sys/devices/system/node", record_node);
 	if (rc == 0)
 		rc = copy_folder(c, "/sys/kernel/mm/hugepages", DEPTH_MAX - 1);
+	for (const char *const *f = folders; *f && rc == 0; f++)
+		if (access(*f, F_OK) == 0)
+			rc = tree_mkdir(&c->root, *f, true, c->e);
+	if (rc == 0)
+		rc = for_each_in(c, "/sys/class/iommu", record_iommu);
+	if (rc == 0)
+		rc = for_each_in(c, "/sys/kernel/iommu_groups", record_group);
 	return rc;
 }
 
