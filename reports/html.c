@@ -8,6 +8,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "embed.h"
+#include "reports/chain.h"
 #include "reports/claims.h"
 #include "reports/first_screen.h"
 #include "reports/incast.h"
@@ -166,7 +167,10 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 	const char *title = fb_json_str(json_object_get(p->doc, "plan"), "title", command);
 	page_head(b, title);
 	header(b, p, title);
+	struct rep_chain chain;
+	rep_chain_make(p->doc, &chain);
 	fb_strbuf_add(b, "<main>\n");
+	rep_html_chain(b, &chain);
 	rep_html_messages(b, p->doc);
 	rep_html_parts(b, p->doc);
 	rep_html_checks(b, p->doc);
