@@ -55,9 +55,12 @@ static void set_share(struct rep_chain *c, double value, double above)
 {
 	struct rep_link *l = &c->v[c->n - 1], *up = &c->v[c->n - 2];
 	if (strcmp(l->where, up->where) != 0) {
+		char here[24], above_it[24];
+		memcpy(here, l->where, sizeof(here));
+		memcpy(above_it, up->where, sizeof(above_it));
 		snprintf(l->rest, sizeof(l->rest),
-			"no share: this line was measured %s, the one above %s",
-			rep_where_text(l->where), rep_where_text(up->where));
+			"no share: not like for like, this line is from the %s and the one above from the %s",
+			here, above_it);
 		return;
 	}
 	l->share = above > 0 ? value / above : NAN;
@@ -251,7 +254,7 @@ void rep_chain_make(const json_t *doc, struct rep_chain *c)
 void rep_html_chain(struct fb_strbuf *b, const struct rep_chain *c)
 {
 	static const char *const names[] = {
-		"line", "value", "share of the line above", "measured", "the rest"};
+		"line", "value", "share of the line above", "measured on", "the rest"};
 	if (c->n == 0)
 		return;
 	rep_tag(b, "h2", NULL, "From the wire to the step");
@@ -268,7 +271,7 @@ void rep_html_chain(struct fb_strbuf *b, const struct rep_chain *c)
 			rep_tag(b, "td", "n", "%.1f %%", 100 * l->share);
 		else
 			rep_tag(b, "td", "n", "-");
-		rep_tag(b, "td", NULL, "%s", rep_where_text(l->where));
+		rep_tag(b, "td", NULL, "%s", l->where);
 		rep_tag(b, "td", "long", "%s", l->rest);
 		fb_strbuf_add(b, "</tr>\n");
 	}

@@ -70,7 +70,7 @@ static void other_places_are_no_share(void **state)
 	assert_int_equal(c.n, 6);
 	assert_true(isfinite(c.v[1].share));
 	assert_true(isnan(c.v[2].share));
-	assert_non_null(strstr(c.v[2].rest, "no share: this line was measured"));
+	assert_non_null(strstr(c.v[2].rest, "no share: not like for like"));
 	json_decref(doc);
 }
 

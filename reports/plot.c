@@ -35,6 +35,8 @@ static int write_text(const struct rep_figure *f, const char *dir, const char *e
 int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
 {
 	int rc = write_text(f, dir, "dat", rep_dat_text, e);
+	if (rc == 0)
+		rc = write_text(f, dir, "csv", rep_figure_csv, e);
 	return rc == 0 ? write_text(f, dir, "gp", rep_gp_text, e) : rc;
 }
 

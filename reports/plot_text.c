@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/core/units.h"
+#include "reports/csv.h"
 #include "reports/report_priv.h"
 
 #define MAX_SIZE_LABELS 9 /* "512 KiB" in 11 pt: nine of them fit side by side in 560 pixels */
@@ -144,6 +145,51 @@ void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f)
 		if (s->n == 0) /* an empty index would shift those after it */
 			fb_strbuf_add(
 				b, f->kind == REP_TAIL ? "NaN\tNaN\n" : "NaN\tNaN\tNaN\tNaN\n");
+	}
+}
+
+/* Rows of tabs as lines of commas behind their series' label; NaN as an empty cell. */
+static void csv_lines(struct fb_strbuf *b, const char *label, const char *rows)
+{
+	while (*rows) {
+		if (label)
+			rep_csv_text(b, true, label);
+		else
+			fb_strbuf_add(b, "series");
+		while (*rows && *rows != '\n') {
+			size_t n = strcspn(rows, "\t\n");
+			fb_strbuf_add(b, ",");
+			if (n != 3 || strncmp(rows, "NaN", 3) != 0)
+				fb_strbuf_addn(b, rows, n);
+			rows += n + (rows[n] == '\t');
+		}
+		rep_csv_end(b);
+		rows += *rows == '\n';
+	}
+}
+
+void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f)
+{
+	struct fb_strbuf head = {0};
+	columns(&head, f);
+	if (head.s)
+		csv_lines(b, NULL, head.s + strlen("# columns: "));
+	fb_strbuf_free(&head);
+	for (size_t i = 0; i < f->n; i++) {
+		const struct rep_series *s = &f->series[i];
+		struct fb_strbuf rows = {0};
+		for (size_t k = 0; k < s->n; k++) {
+			if (f->kind == REP_TAIL)
+				tail_rows(&rows, f, &s->rows[k]);
+			else if (f->kind == REP_BAND)
+				band_row(&rows, f, &s->rows[k]);
+			else
+				rate_row(&rows, f, &s->rows[k]);
+		}
+		if (rows.s)
+			csv_lines(b, s->label, rows.s);
+		b->failed = b->failed || rows.failed;
+		fb_strbuf_free(&rows);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
+#include "reports/csv.h"
 #include "reports/first_screen.h"
 #include "reports/history.h"
 #include "reports/incast.h"
@@ -69,9 +70,9 @@ static const struct fb_opt report_opts[] = {
 static const char report_notes[] =
 	"The plots of a run directory are in DIR/plots; those of one document, or of a page that -o\n"
 	"puts elsewhere, are beside the page (report.plots for report.html). Each figure has\n"
-	"ID.dat (tab-separated, its units in its first lines), ID.gp (a script to restyle and run\n"
+	"ID.dat (tab-separated, its units in its first lines), ID.csv, ID.gp (a script to restyle and run\n"
 	"again: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says\n"
-	"so.\n"
+	"so. results.csv and checks.csv there are the page's other tables.\n"
 	"\n"
 	"--history DIR: one value for each metric and run, and where its level changed (E-divisive,\n"
 	"confirmed by Mann-Whitney at 0.001 and by compare's floors). Advisory.\n"
@@ -174,6 +175,20 @@ static int make_plots(
 	return rc;
 }
 
+/* The page's tables that are no figure's. */
+static int write_csv(const struct paths *p, const json_t *doc, const char *name,
+	void (*text)(struct fb_strbuf *, const json_t *), struct fb_err *e)
+{
+	char path[4200];
+	struct fb_strbuf b = {0};
+	snprintf(path, sizeof(path), "%s/%s", p->plots, name);
+	text(&b, doc);
+	int rc = b.failed ? fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s", path)
+			  : fb_write_file_atomic(path, b.s ? b.s : "", b.len, e);
+	fb_strbuf_free(&b);
+	return rc;
+}
+
 static int join_others(json_t *doc, const struct fb_opt_list *with, struct fb_err *e)
 {
 	int rc = 0;
@@ -240,6 +255,10 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		rc = rep_figures_build(doc, &all, e);
 	if (rc == 0)
 		rc = make_plots(&all, &p, why, sizeof(why), e);
+	if (rc == 0)
+		rc = write_csv(&p, doc, "results.csv", rep_csv_results, e);
+	if (rc == 0)
+		rc = write_csv(&p, doc, "checks.csv", rep_csv_checks, e);
 	if (rc == 0)
 		rc = rep_maps_make(&maps, doc, p.plots, why, sizeof(why), e);
 	if (rc == 0)

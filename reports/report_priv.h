@@ -98,11 +98,13 @@ const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
  * quotes only, where gnuplot neither runs back-ticks nor knows escapes. */
 void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f);
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f);
+/* The same points as CSV (csv.h), the series' label first. */
+void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f);
 /* x tics for sizes from lo to hi (> 0): labels at powers of two, thinned so that they never
  * overlap; the powers between are minor tics. "('2 B' 2, '' 4 1, ...)" */
 void rep_size_tics(struct fb_strbuf *b, uint64_t lo, uint64_t hi);
 
-/* plot.c: writes dir/ID.dat and dir/ID.gp. @return 0 or -errno */
+/* plot.c: writes dir/ID.dat, dir/ID.csv and dir/ID.gp. @return 0 or -errno */
 int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
 /* Draws dir/ID.svg by gnuplot, and notes its path in f->svg. @return 0; -ENOENT: no gnuplot here;
  * -EIO, -ETIMEDOUT: it failed */

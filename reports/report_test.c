@@ -335,8 +335,8 @@ static void hostile_labels_stay_text(void **state)
 				fail_msg("%s", e.msg);
 			snprintf(path, sizeof(path), "%s/owned", dir);
 			assert_int_not_equal(access(path, F_OK), 0);
-			for (int k = 0; k < 3; k++) {
-				static const char *const ext[] = {"dat", "gp", "svg"};
+			for (int k = 0; k < 4; k++) {
+				static const char *const ext[] = {"dat", "csv", "gp", "svg"};
 				snprintf(path, sizeof(path), "%s/%s.%s", dir, f.v[i].id, ext[k]);
 				assert_int_equal(unlink(path), 0);
 			}
@@ -516,11 +516,16 @@ static void without_gnuplot(void **state)
 		"verbs-latency-latency-read", "verbs-latency-latency-tail",
 		"verbs-bandwidth-bandwidth"};
 	for (size_t i = 0; i < 5; i++) {
-		snprintf(path, sizeof(path), "%s/%s.dat", plots, ids[i]);
-		assert_int_equal(unlink(path), 0);
-		snprintf(path, sizeof(path), "%s/%s.gp", plots, ids[i]);
-		assert_int_equal(unlink(path), 0);
+		static const char *const ext[] = {"dat", "csv", "gp"};
+		for (int k = 0; k < 3; k++) {
+			snprintf(path, sizeof(path), "%s/%s.%s", plots, ids[i], ext[k]);
+			assert_int_equal(unlink(path), 0);
+		}
 	}
+	snprintf(path, sizeof(path), "%s/results.csv", plots);
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/checks.csv", plots);
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(plots), 0);
 	assert_int_equal(unlink(html), 0);
 	assert_int_equal(rmdir(dir), 0);
