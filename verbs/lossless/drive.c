@@ -135,12 +135,8 @@ static int open_node(struct run *r, struct fb_err *e)
 	if (!r->x.job.p.load.interval_ns)
 		r->x.job.p.load.interval_ns =
 			dev->software ? VERBS_PROBE_NS_SOFTWARE : VERBS_PROBE_NS;
-	if (dev->software) {
-		r->x.job.p.events = 1; /* the CPU is the NIC's: no polling */
-		/* 17 s: a CPU that is late is no lost packet, and R31 counts time-outs. Who dies is
-		 * noticed by its session. */
-		r->x.job.p.qp_timeout = 22;
-	}
+	if (dev->software) /* the CPU is the NIC's: no polling */
+		r->x.job.p.events = 1;
 	return rc;
 }
 

@@ -315,6 +315,21 @@ static void drops_of_software(void **state)
 	scene_close(&s);
 }
 
+static void late_software_is_no_loss(void **state)
+{
+	struct scene s;
+	scene_open(&s, "{}",
+		"{\"out_of_seq_request\": 0, \"rcvd_seq_err\": 0, \"completer_retry_err\": 1}");
+	expect(&s, roce_r31, FB_CHECK_FAIL, "timeouts 1");
+	snprintf(s.port->family, sizeof(s.port->family), "rxe");
+	expect(&s, roce_r31, FB_CHECK_WARN, "CPU was late");
+	drop(&s.w);
+	window(&s.w, "{}",
+		"{\"out_of_seq_request\": 2, \"rcvd_seq_err\": 1, \"completer_retry_err\": 1}");
+	expect(&s, roce_r31, FB_CHECK_FAIL, "gaps 2, NAKs 1, timeouts 1");
+	scene_close(&s);
+}
+
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
 static void failed_hosts_are_errors(void **state)
@@ -410,6 +425,7 @@ int main(void)
 		cmocka_unit_test(pauses_anywhere_prove_pfc),
 		cmocka_unit_test(marks_are_obeyed_by_senders),
 		cmocka_unit_test(drops_of_software),
+		cmocka_unit_test(late_software_is_no_loss),
 		cmocka_unit_test(failed_hosts_are_errors),
 		cmocka_unit_test(options),
 		cmocka_unit_test(readings_travel),
