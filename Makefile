@@ -214,7 +214,7 @@ install: all
 	install -m 644 scripts/profiles/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/profiles/
 	install -m 644 scripts/expect/*.ini $(DESTDIR)$(PREFIX)/share/fabricbench/expect/
 	install -m 755 scripts/launch scripts/record scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
-	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init \
+	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init scripts/lab/loss-train \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab/
 ## clean: remove everything built
 clean:

@@ -139,7 +139,8 @@ static size_t path_word(const char *s, enum topo_path *path, unsigned *links)
 		return 0;
 	*path = TOPO_PATH_NV;
 	*links = (unsigned)(s[2] - '0');
-	if (!isdigit((unsigned char)s[3]))
+	/* "NV40-15" is NV4 and the CPUs 0-15. */
+	if (!isdigit((unsigned char)s[3]) || s[4] == '-')
 		return 3;
 	*links = *links * 10 + (unsigned)(s[3] - '0');
 	return 4;

@@ -125,6 +125,10 @@ static void test_glued(void **state)
 	path_is(t, "GPU10", "mlx5_1", "PXB");
 	assert_string_equal(t->pci[t->gpus[0].pci].cpus, "0-7");
 	topo_free(t);
+	t = parse("GPU0GPU1CPU Affinity\nGPU0 X NV40-15\nGPU1NV4 X 16-31\n");
+	path_is(t, "GPU0", "GPU1", "NV4");
+	assert_string_equal(t->pci[t->gpus[0].pci].cpus, "0-15");
+	topo_free(t);
 }
 
 /** A cgroup shows no CPUs, or few: an empty column keeps its place between tabs. */

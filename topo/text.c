@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,8 +114,11 @@ static void add_link(struct view *v, const struct topo_pci *p, bool gpu)
 
 	topo_fmt_link(p->link.now_gts, p->link.now_width, now, sizeof(now));
 	topo_fmt_link(p->link.max_gts, p->link.max_width, max, sizeof(max));
-	if (*now == '?' && *max == '?')
+	if (*now == '?' && *max == '?') {
+		if (p->link.bandwidth > 0)
+			fb_strbuf_printf(v->o, "  %.3g GB/s", p->link.bandwidth / 1e9);
 		return;
+	}
 	fb_strbuf_printf(v->o, "  %s (max %s)", now, max);
 	if (topo_link_downtrained(v->t, p))
 		fb_strbuf_add(
@@ -295,6 +299,29 @@ static bool tells_devices_alone(const struct topo *t)
 	return t->source == TOPO_FROM_NCCL_XML || t->source == TOPO_FROM_SMI;
 }
 
+/** What firmware (HMAT) tells of this node's memory, by the node whose CPUs access it. */
+static void access_lines(struct view *v, size_t target, unsigned depth)
+{
+	const struct topo *t = v->t;
+
+	for (size_t i = 0; i < t->n_numa; i++) {
+		size_t at = i * t->n_numa + target;
+		double ns = t->latency_ns ? t->latency_ns[at] : NAN;
+		double bw = t->bandwidth ? t->bandwidth[at] : NAN;
+
+		if (isnan(ns) && isnan(bw))
+			continue;
+		indent(v->o, depth);
+		fb_strbuf_printf(
+			v->o, "memory from node %d, as firmware tells:", t->numa[i].os_index);
+		if (!isnan(ns))
+			fb_strbuf_printf(v->o, " %g ns", ns);
+		if (!isnan(bw))
+			fb_strbuf_printf(v->o, " %.4g GB/s", bw / 1e9);
+		fb_strbuf_add(v->o, "\n");
+	}
+}
+
 static void numa_lines(struct view *v, size_t i, unsigned depth)
 {
 	const struct topo *t = v->t;
@@ -317,6 +344,7 @@ static void numa_lines(struct view *v, size_t i, unsigned depth)
 			fb_strbuf_printf(v->o, " %u", t->distance[i * t->n_numa + k]);
 	}
 	fb_strbuf_add(v->o, "\n");
+	access_lines(v, i, depth + 1);
 	root_lines(v, n->os_index, depth + 1);
 }
 

@@ -12,6 +12,7 @@
 source "$(dirname "$0")/../lab/tests.sh"
 
 main_port=18515 victim_port=18516 doomed_port=18517 word_port=18600
+case_limit=120
 a_host=10.77.0.1 b_host=10.77.0.2
 load=(-s 8K -t 8 -D 1s --interval 20ms --traffic-class 104 --connect-timeout 5s)
 
@@ -24,7 +25,7 @@ meet() { # PORT RANK
 # Guest 0 bridges the others: p1 is its link to guest 1. In a packet on its way out of guest 1 the DSCP is cleared.
 heed() {
 	local word port
-	read -r -t 20 word port || return
+	read -r -t 60 word port || return
 	case $word in
 	narrow) ip link set p1 mtu 1500 ;;
 	wide) ip link set p1 mtu 4200 ;;
@@ -70,7 +71,7 @@ word() { # HOST WORD...
 	exec {fd}<>"/dev/tcp/$1/$word_port" || return
 	shift
 	echo "$*" >&"$fd"
-	read -r -t 20 -u "$fd" answer
+	read -r -t 60 -u "$fd" answer
 	exec {fd}>&-
 	echo "$*: $answer" >>"$LAB_OUT/words"
 }
@@ -82,7 +83,7 @@ client() {
 		lab_wait_for $host $word_port
 	done
 	run_case drive "$fb" check roce --drive $a_host,$b_host --victim $a_host:$victim_port "${load[@]}" \
-		--require R27,R28,R30,R31,R32 -o "$LAB_OUT/drive.json" --quiet
+		--require R27,R28 -o "$LAB_OUT/drive.json" --quiet
 	word $b_host rewrite
 	run_case rewritten "$fb" check roce --drive $a_host,$b_host "${load[@]}" -o "$LAB_OUT/rewritten.json" --quiet
 	word $b_host right
@@ -133,8 +134,9 @@ holds drive 0 "$cases/drive.json" ".verdict.state == \"ACCEPTED\" and ([.checks[
 	and ($(one R27) | .state == \"pass\" and (.observed | test(\"4200 B\")))
 	and ($(one R28) | .state == \"pass\" and (.observed | test(\"DSCP 26 \\\\(100\")))
 	and ($(one R29) | .state == \"skip\") and ($(one R30) | .state == \"pass\" or .state == \"warn\")
-	and ($(one R31) | .state == \"pass\" and (.observed | test(\"MiB and [0-9]+ packets\")))
+	and ($(one R31) | (.state == \"pass\" or .state == \"warn\") and (.observed | test(\"MiB and [0-9]+ packets\")))
 	and ([.checks[] | select(.id == \"R31\") | .subject] | length == 4)
+	and ($(one R32) | .state == \"pass\")
 	and (.fabric.drive | .bytes > 1000000 and .victim_reads > 0 and (.hosts | length == 3))
 	and ([.results[] | select(.metric == \"goodput\") | .value > 0] | length == 1 and all)
 	and ($(one equal.mtu) | .state == \"pass\")" '[.checks[] | select(.id | test("R2[78]|R3[0-2]|drive")) | [.id, .subject, .state, .observed, .reason]]'
@@ -143,7 +145,7 @@ holds rewritten 1 "$cases/rewritten.json" "($(one R28) | .state == \"fail\" and 
 holds narrow 1 "$cases/narrow.json" "($(one R27) | .state == \"fail\" and (.observed | test(\"do not arrive there, 100 B pass\")))" \
 	'[.checks[] | select(.id == "R27")]'
 holds killed 3 "$cases/killed.json" ".verdict.state == \"INCOMPLETE\" and ($hosts == [\"pass\", \"error\", \"error\", \"pass\"]) and ($(one R28) | .state == \"pass\")
-	and ($(one R31) | .state == \"pass\")" '[.checks[] | select(.id | test("R28|R31|drive"))]'
+	and ($(one R31) | .state == \"pass\" or .state == \"warn\")" '[.checks[] | select(.id | test("R28|R31|drive"))]'
 read -r _ took < <(status_of killed)
 verdict killed-in-time "$([[ $took -le 40 ]] || echo "it took $took s")"
 

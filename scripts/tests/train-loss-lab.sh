@@ -46,11 +46,15 @@ bad rate '"100" is no percentage' --rates 0,100
 bad twice '1 stands there twice' --rates 1,1
 bad steps 'the first 4 are dropped' --steps 4
 
+if ! reason=$("$top/scripts/lab/lab" --check 2>&1); then
+	echo "skip lab: $reason"
+	exit 0
+fi
 reason=$("$command" --check 2>&1)
 case $? in
 0) ;;
 77)
-	echo "skip train-loss-lab: ${reason#loss-train: }"
+	echo "skip train-loss-mpi: ${reason#loss-train: }"
 	exit 0
 	;;
 *)

@@ -242,13 +242,15 @@ static void judge_parallel(struct fabric_judge *j, const struct leaf *leaf)
 struct tally {
 	int *n, *list, used;
 };
-
-static bool is_up(const struct fabric *f, int from, int port)
-{
-	int peer = f->port.v[port].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
-	return to >= 0 && f->node.v[to].kind == FABRIC_SWITCH &&
-	       f->node.v[to].level == f->node.v[from].level + 1;
-}
+/* The switches one level above each node, or below it, each once: list[from[i]] to from[i + 1]. */
+struct edges {
+	int *from, *list;
+};
+struct places {
+	struct edges up, down;
+	struct tally near, far;
+	int *seen, stamp; /* switches above the one at hand have its stamp */
+};
 
 static void clear(struct tally *t)
 {
@@ -263,64 +265,67 @@ static void add(struct tally *t, int node)
 		t->list[t->used++] = node;
 }
 
-/* The switches above a node, each once: those that `seen` does not hold yet under this stamp.
- * @return how many */
-static int above(const struct fabric *f, int node, int *list, int *seen, int stamp)
+static void find_edges(const struct fabric *f, struct edges *e, int step, struct places *x)
 {
 	int n = 0;
-	FABRIC_PORTS (f, node, p) {
-		int to = is_up(f, node, p) ? f->port.v[f->port.v[p].peer].node : -1;
-		if (to < 0 || seen[to] == stamp || n > FABRIC_MAX_PORT)
+	for (size_t i = 0; i < f->node.n; i++) {
+		const struct fabric_node *from = &f->node.v[i];
+		e->from[i] = n;
+		x->stamp++;
+		if (from->kind != FABRIC_SWITCH || from->level == 0)
 			continue;
-		seen[to] = stamp;
-		list[n++] = to;
+		FABRIC_PORTS (f, i, p) {
+			int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
+			if (to < 0 || f->node.v[to].kind != FABRIC_SWITCH ||
+				f->node.v[to].level != from->level + step ||
+				x->seen[to] == x->stamp)
+				continue;
+			x->seen[to] = x->stamp;
+			e->list[n++] = to;
+		}
 	}
-	return n;
+	e->from[f->node.n] = n;
 }
 
-/* What adjacency needs by node. */
-struct places {
-	struct tally near, far;
-	int *mine, *theirs; /* stamps: switches above the one at hand, above a sibling */
-	int stamp;
-};
-
 /* Switches of the same level below the same spines. */
-static void find_near(const struct fabric *f, int node, const int *spine, int n, struct tally *near)
+static void find_near(int node, struct places *x)
 {
-	for (int i = 0; i < n; i++)
-		FABRIC_PORTS (f, spine[i], p) {
-			if (near->used >= MAX_SIBLINGS)
+	for (int i = x->up.from[node]; i < x->up.from[node + 1]; i++) {
+		int spine = x->up.list[i];
+		for (int k = x->down.from[spine]; k < x->down.from[spine + 1]; k++) {
+			if (x->near.used >= MAX_SIBLINGS)
 				return;
-			int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node;
-			if (to >= 0 && to != node && f->node.v[to].kind == FABRIC_SWITCH &&
-				f->node.v[to].level == f->node.v[node].level)
-				add(near, to);
+			if (x->down.list[k] != node)
+				add(&x->near, x->down.list[k]);
 		}
+	}
 }
 
 static void judge_adjacency(struct fabric_judge *j, int node, struct places *x)
 {
 	const struct fabric *f = j->f;
-	int mine[FABRIC_MAX_PORT + 2], theirs[FABRIC_MAX_PORT + 2], siblings = 0;
-	int own = ++x->stamp, n = above(f, node, mine, x->mine, own);
+	int n = x->up.from[node + 1] - x->up.from[node], siblings = 0, own = ++x->stamp;
 	char name[FABRIC_LABEL], other[FABRIC_LABEL];
 	struct fb_finding o;
-	find_near(f, node, mine, n, &x->near);
+	for (int i = 0; i < n; i++)
+		x->seen[x->up.list[x->up.from[node] + i]] = own;
+	find_near(node, x);
 	/* A switch is of the same group when it shares half of the spines. */
 	for (int i = 0; i < x->near.used; i++) {
-		int m = above(f, x->near.list[i], theirs, x->theirs, ++x->stamp), shared = 0;
+		const int *list = x->up.list + x->up.from[x->near.list[i]];
+		int m = x->up.from[x->near.list[i] + 1] - x->up.from[x->near.list[i]], shared = 0;
 		for (int a = 0; a < m; a++)
-			shared += x->mine[theirs[a]] == own;
+			shared += x->seen[list[a]] == own;
 		if (shared * 2 < (m < n ? m : n))
 			continue;
 		siblings++;
 		for (int a = 0; a < m; a++)
-			add(&x->far, theirs[a]);
+			if (x->seen[list[a]] != own)
+				add(&x->far, list[a]);
 	}
 	for (int i = 0; i < x->far.used; i++) {
 		int spine = x->far.list[i];
-		if (x->mine[spine] == own || x->far.n[spine] * 2 <= siblings)
+		if (x->far.n[spine] * 2 <= siblings)
 			continue;
 		fabric_start(j, FAB_ADJACENCY, &o, "%s", fabric_label(f, node, name));
 		fb_find(&o, FB_CHECK_WARN, "no cable to %s", fabric_label(f, spine, other));
@@ -336,14 +341,20 @@ static void judge_adjacencies(struct fabric_judge *j)
 {
 	const struct fabric *f = j->f;
 	struct places x = {.stamp = 0};
-	int **const all[] = {&x.near.n, &x.near.list, &x.far.n, &x.far.list, &x.mine, &x.theirs};
+	int **const all[] = {&x.near.n, &x.near.list, &x.far.n, &x.far.list, &x.seen, &x.up.from,
+		&x.down.from, &x.up.list, &x.down.list};
 	const size_t count = sizeof(all) / sizeof(all[0]);
 	for (size_t i = 0; i < count; i++) {
-		*all[i] = calloc(f->node.n + 1, sizeof(int));
+		/* The two lists have an element for each port at most, the others for each node. */
+		*all[i] = calloc((i < count - 2 ? f->node.n : f->port.n) + 1, sizeof(int));
 		j->failed = j->failed || !*all[i];
 	}
+	if (!j->failed) {
+		find_edges(f, &x.up, 1, &x);
+		find_edges(f, &x.down, -1, &x);
+	}
 	for (size_t i = 0; i < f->node.n && !j->failed; i++)
-		if (f->node.v[i].kind == FABRIC_SWITCH && f->node.v[i].level > 0)
+		if (x.up.from[i] < x.up.from[i + 1])
 			judge_adjacency(j, (int)i, &x);
 	for (size_t i = 0; i < count; i++)
 		free(*all[i]);

@@ -78,16 +78,14 @@ static uint64_t kind_key(const struct fabric *f, const struct fabric_link *l, bo
 	const struct fabric_node *n = &f->node.v[f->port.v[l->b].node];
 	uint64_t a = (uint64_t)m->vendor << 32 | m->device,
 		 b = (uint64_t)n->vendor << 32 | n->device;
-	char text[64];
 	*told = m->ids && n->ids;
 	if (m->kind == n->kind && a > b) {
 		uint64_t t = a;
 		a = b;
 		b = t;
 	}
-	int len = snprintf(text, sizeof(text), "%u %u %llx %llx %d", m->kind, n->kind,
-		*told ? (unsigned long long)a : 0, *told ? (unsigned long long)b : 0, *told);
-	return fabric_hash(text, (size_t)len, 4);
+	const uint64_t parts[] = {m->kind, n->kind, *told, *told ? a : 0, *told ? b : 0};
+	return fabric_hash((const char *)parts, sizeof(parts), 4);
 }
 
 static void count(struct kind *k, unsigned v, int what)

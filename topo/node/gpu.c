@@ -351,17 +351,17 @@ static char *recorded(const struct fb_sysroot *r, const char *path)
 
 static void read_recorded(const struct fb_sysroot *r, struct gpu_facts *g)
 {
-	char *q = recorded(r, GPU_Q_FILE), *links = recorded(r, GPU_NVLINK_FILE);
+	char *q = recorded(r, "/" GPU_Q_FILE), *links = recorded(r, "/" GPU_NVLINK_FILE);
 	int rc = q ? gpu_parse_q(q, g) : -ENOENT;
-	snprintf(g->read, sizeof(g->read), "%s", GPU_Q_FILE + 1);
-	snprintf(g->links_read, sizeof(g->links_read), "%s", GPU_NVLINK_FILE + 1);
+	snprintf(g->read, sizeof(g->read), "%s", GPU_Q_FILE);
+	snprintf(g->links_read, sizeof(g->links_read), "%s", GPU_NVLINK_FILE);
 	g->told = rc == 0;
 	if (rc == -ENOENT)
 		snprintf(g->why, sizeof(g->why), "not recorded: %s holds what nvidia-smi -q prints",
-			GPU_Q_FILE + 1);
+			GPU_Q_FILE);
 	else if (rc < 0)
 		snprintf(g->why, sizeof(g->why), "unreadable: %s is not what nvidia-smi -q prints",
-			GPU_Q_FILE + 1);
+			GPU_Q_FILE);
 	else if (g->n == 0)
 		snprintf(g->why, sizeof(g->why), "not available: the driver sees no GPU");
 	if (links)

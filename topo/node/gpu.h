@@ -13,8 +13,8 @@
 
 #include "bench/core/sysroot.h"
 
-#define GPU_Q_FILE      "/nvidia-smi-q.txt"
-#define GPU_NVLINK_FILE "/nvidia-smi-nvlink.txt"
+#define GPU_Q_FILE      "nvidia-smi-q.txt"
+#define GPU_NVLINK_FILE "nvidia-smi-nvlink.txt"
 #define GPU_MAX         256
 
 /** Why clocks are held back; bits of our own. */

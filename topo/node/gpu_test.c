@@ -120,10 +120,8 @@ static void old_words(void **state)
 
 static void no_text_of_nvidia_smi(void **state)
 {
-	static const char *const texts[] = {"",
-		"NVIDIA-SMI has failed because it couldn't "
-		"communicate with the NVIDIA driver.\n",
-		"GPU 0\n"};
+	static const char *const texts[] = {
+		"", "NVIDIA-SMI has failed: the driver does not answer.\n", "GPU 0\n"};
 	struct gpu_facts g = {.n = 0};
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

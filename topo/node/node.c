@@ -18,7 +18,7 @@
 
 #define HIDDEN_FILE "/hidden" /* what `tree record` could not read, a path a line */
 #define ENV_FILE    "/env"
-#define LOG_FILE    "/dmesg.txt"
+#define LOG_FILE    "dmesg.txt"
 #define LOG_MAX     (8u << 20)
 #define CONFIG_MAX  4096
 #define HEADER      64
@@ -209,10 +209,10 @@ static void read_log(struct node *n)
 		read_live_log(n);
 	} else {
 		snprintf(n->log_read, sizeof(n->log_read), "%s", LOG_FILE);
-		n->log = read_whole(n->r, LOG_FILE, LOG_MAX, &rc);
+		n->log = read_whole(n->r, "/" LOG_FILE, LOG_MAX, &rc);
 		if (!n->log)
 			snprintf(n->log_why, sizeof(n->log_why),
-				"not recorded: %s holds the kernel log", LOG_FILE + 1);
+				"not recorded: %s holds the kernel log", LOG_FILE);
 	}
 	n->log_from_boot = n->log && strstr(n->log, "Linux version ") != NULL;
 }

@@ -104,10 +104,13 @@ static const char notes[] =
 	"  fabricbench check roce --profile dscp26-cnp48-6\n"
 	"  fabricbench check roce --learn > site.ini\n"
 	"  fabricbench check all --sysroot recorded/node17 --others recorded\n"
+	"  fabricbench check roce --drive node2,node3,node4   (there: fabricbench verbs serve)\n"
+	"  srun -N8 fabricbench check all --rendezvous -o fabric.json\n"
 	"  fabricbench check --explain R15\n"
 	"\n"
 	"Exit status: 0 ACCEPTED; 1 REJECTED: a check failed (with --strict, or warned); 3\n"
-	"INCOMPLETE: what --require names could not be judged; 77 nothing could be judged; 2 usage.";
+	"INCOMPLETE: what --require names, a host of --drive or a rank told nothing; 77 nothing\n"
+	"could be judged; 2 usage.";
 
 static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 {

@@ -246,7 +246,7 @@ static void a_recording_fills_what_is_hidden(void **state)
 		&f->tree[0], "verbs/lossless/testdata/trees/upstream-root.tree", "@net/mtu = 1500");
 	f->n = 1;
 	assert_int_equal(user.facts.port[0].cnp_dscp.f.state, FACT_HIDDEN);
-	facts_overlay(&user.facts, &f->tree[0].facts, &taken);
+	assert_int_equal(facts_overlay(&user.facts, &f->tree[0].facts, &taken), 1);
 	assert_true(fact_known(&user.facts.port[0].cnp_dscp.f));
 	assert_int_equal(user.facts.port[0].cnp_dscp.v, 48);
 	assert_non_null(
@@ -256,6 +256,36 @@ static void a_recording_fills_what_is_hidden(void **state)
 	assert_null(strstr(taken, "mtu"));
 	free(taken);
 	test_tree_close(&user);
+}
+
+/* Root looked, and it is not there; or the recorder could not look either. */
+static void absent_is_told_and_hidden_stays(void **state)
+{
+	struct test_tree user, root, no_root, other;
+	struct fb_err e = {0};
+	char *taken = NULL, path[256];
+	(void)state;
+	test_tree_open(&user, "verbs/lossless/testdata/trees/upstream.tree", NULL);
+	test_tree_make(&root, "verbs/lossless/testdata/trees/upstream.tree", NULL);
+	snprintf(path, sizeof(path), "%s/hidden", root.dir); /* root could look everywhere */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(facts_read(&root.root, NULL, &root.facts, &e), 0);
+	test_tree_open(&no_root, "verbs/lossless/testdata/trees/upstream.tree", NULL);
+	test_tree_open(&other, "verbs/lossless/testdata/trees/bnxt.tree", NULL);
+	assert_int_equal(root.facts.port[0].cnp_dscp.f.state, FACT_ABSENT);
+	assert_int_equal(facts_overlay(&user.facts, &no_root.facts, &taken), 1);
+	assert_int_equal(user.facts.port[0].cnp_dscp.f.state, FACT_HIDDEN);
+	assert_null(taken);
+	assert_int_equal(facts_overlay(&user.facts, &root.facts, &taken), 1);
+	assert_int_equal(user.facts.port[0].cnp_dscp.f.state, FACT_ABSENT);
+	assert_non_null(strstr(taken, "np_cnp_dscp"));
+	free(taken);
+	assert_int_equal(facts_overlay(&user.facts, &other.facts, &taken), 0);
+	assert_null(taken);
+	test_tree_close(&user);
+	test_tree_close(&root);
+	test_tree_close(&no_root);
+	test_tree_close(&other);
 }
 
 static void ages_are_told(void **state)
@@ -283,6 +313,6 @@ int main(void)
 		TEST(what_a_node_does_not_tell_is_not_compared), TEST(boards_differ),
 		TEST(a_summary_is_read_back), TEST(others_are_found),
 		TEST(what_is_no_node_is_refused), TEST(a_recording_fills_what_is_hidden),
-		cmocka_unit_test(ages_are_told)};
+		cmocka_unit_test(absent_is_told_and_hidden_stays), cmocka_unit_test(ages_are_told)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,24 @@ static void not_for_everybody(void **state)
 	assert_int_equal(judge(&m, 4096, 0).state, FB_CHECK_SKIP);
 }
 
+/* Root, where the extended space cannot be read: no ACS in 256 bytes is no answer. */
+static void cut_short(void **state)
+{
+	struct machine m;
+	(void)state;
+	fill(&m, 0x0010, 0x001d);
+	static const size_t lengths[] = {64, 256, 0x104, 0x144};
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct fb_finding f = judge(&m, 4096, lengths[i]);
+		assert_int_equal(f.state, FB_CHECK_SKIP);
+		assert_non_null(strstr(f.reason, "needs root"));
+	}
+	assert_int_equal(judge(&m, 4096, 0x148).state, FB_CHECK_WARN);
+	/* A conventional bridge has no more than that. */
+	m.bridge[0x34] = 0;
+	assert_int_equal(judge(&m, 4096, 256).state, FB_CHECK_PASS);
+}
+
 /* Lists that point at themselves, outside, or at nothing. */
 static void odd_lists_end(void **state)
 {
@@ -134,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(straight),
 		cmocka_unit_test(strictly_ordered), cmocka_unit_test(redirected),
-		cmocka_unit_test(not_for_everybody), cmocka_unit_test(odd_lists_end)};
+		cmocka_unit_test(not_for_everybody), cmocka_unit_test(cut_short),
+		cmocka_unit_test(odd_lists_end)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

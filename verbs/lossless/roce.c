@@ -203,7 +203,8 @@ const struct port_check roce_checks[] = {
 		LIVE, roce_r30},
 	{{"R31", "no packet lost",
 		 HW "out_of_sequence, packet_seq_err, implied_nak_seq_err, local_ack_timeout_err",
-		 "pass: none; warn: at most one in 10^7 packets; fail: more, or any timeout; with "
+		 "pass: none; warn: at most one in 10^7 packets, on Soft-RoCE timeouts alone; fail: "
+		 "more, or any timeout; with "
 		 "adaptive-routing = yes only timeouts count; skip: no load",
 		 "find the drop: R30 here, then the counters of each switch port on the way", NULL,
 		 HWCOUNTERS, RECORDED},
