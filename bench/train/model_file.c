@@ -5,19 +5,16 @@
  * it is handed prepared lines, and longer ones are refused. What a key may be left out for is said
  * where it is filled in; everything else must stand.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/ini.h"
 #include "bench/core/json.h"
 #include "bench/core/units.h"
 #include "bench/train/model.h"
 
-#define MAX_LINE      190 /* libinih's buffer less its end */
 #define MAX_FILE      65536
 #define ROPE_BASE     500000 /* Llama 3 */
 #define ROPE_BASE_OLD 10000  /* Llama 1 and 2; Su et al., RoFormer */
@@ -84,61 +81,22 @@ static const char *const key_names[KEY_COUNT] = {
 };
 
 struct reader {
-	const char *text, *end, *path;
-	unsigned line;
+	struct fb_ini *ini; /* while a key is read */
+	const char *path;
 	unsigned seen[KEY_COUNT]; /* line in which the key stood; 0: it did not */
 	struct model *m;
 	struct fb_err *e;
-	int rc;
 };
-
-static int bad(struct reader *r, const char *fmt, ...) FB_PRINTF(2, 3);
-static int bad(struct reader *r, const char *fmt, ...)
-{
-	char why[400];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	if (r->rc == 0)
-		r->rc = fb_fail_usage(r->e, "%s:%u: %s", r->path, r->line, why);
-	return 0; /* libinih: an error on this line */
-}
-
-/* libinih's fgets: one line without its margins. Ends early once an error is recorded. */
-static char *next_line(char *out, int cap, void *arg)
-{
-	struct reader *r = arg;
-	if (r->rc != 0 || r->text >= r->end)
-		return NULL;
-	const char *nl = memchr(r->text, '\n', (size_t)(r->end - r->text));
-	const char *s = r->text, *stop = nl ? nl : r->end;
-	r->text = nl ? nl + 1 : r->end;
-	r->line++;
-	while (s < stop && isspace((unsigned char)*s))
-		s++;
-	while (stop > s && isspace((unsigned char)stop[-1]))
-		stop--;
-	size_t n = (size_t)(stop - s);
-	if (n > MAX_LINE || (int)n + 2 > cap) {
-		bad(r, "the line has %zu bytes; a model file's line may have %d", n, MAX_LINE);
-		return NULL;
-	}
-	memcpy(out, s, n);
-	out[n] = '\n';
-	out[n + 1] = '\0';
-	return out;
-}
 
 static int set_size(struct reader *r, const char *key, const char *value, int64_t *out)
 {
 	uint64_t v;
 	struct fb_err e = {0};
 	if (fb_parse_u64(value, 1, INT64_MAX, &v, &e) != 0)
-		return bad(r, "%s = %s: %s", key, value,
+		return fb_ini_bad(r->ini, "%s = %s: %s", key, value,
 			*value ? "a whole number over 0 is needed" : "no value");
 	*out = (int64_t)v;
-	return 1;
+	return 0;
 }
 
 static int set_real(struct reader *r, const char *key, const char *value, double *out)
@@ -147,9 +105,9 @@ static int set_real(struct reader *r, const char *key, const char *value, double
 	errno = 0;
 	double v = strtod(value, &end);
 	if (end == value || *end != '\0' || !isfinite(v) || errno == ERANGE)
-		return bad(r, "%s = %s: a number is needed", key, value);
+		return fb_ini_bad(r->ini, "%s = %s: a number is needed", key, value);
 	*out = v;
-	return 1;
+	return 0;
 }
 
 static int set_family(struct reader *r, const char *value)
@@ -157,10 +115,10 @@ static int set_family(struct reader *r, const char *value)
 	for (int i = 0; model_family_names[i]; i++) {
 		if (strcmp(value, model_family_names[i]) == 0) {
 			r->m->family = (enum model_family)i;
-			return 1;
+			return 0;
 		}
 	}
-	return bad(r, "family = %s: llama or gpt2", value);
+	return fb_ini_bad(r->ini, "family = %s: llama or gpt2", value);
 }
 
 static int set_tied(struct reader *r, const char *value)
@@ -170,10 +128,10 @@ static int set_tied(struct reader *r, const char *value)
 	for (int i = 0; i < 4; i++) {
 		if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
 			r->m->tied = strcmp(value, yes[i]) == 0;
-			return 1;
+			return 0;
 		}
 	}
-	return bad(r, "tied = %s: yes or no", value);
+	return fb_ini_bad(r->ini, "tied = %s: yes or no", value);
 }
 
 static int set_key(struct reader *r, enum model_key k, const char *value)
@@ -214,22 +172,24 @@ static const char *nearest(const char *given, const char *const *words, int n)
 	return best;
 }
 
-static int on_key(void *user, const char *section, const char *key, const char *value)
+static int on_key(
+	struct fb_ini *ini, void *user, const char *section, const char *key, const char *value)
 {
 	struct reader *r = user;
-	if (r->rc != 0)
-		return 0;
+	r->ini = ini;
 	if (*section != '\0' && strcmp(section, "model") != 0)
-		return bad(r, "section [%s]: a model file has [model] or no section", section);
+		return fb_ini_bad(
+			ini, "section [%s]: a model file has [model] or no section", section);
 	for (int k = 0; k < KEY_COUNT; k++) {
 		if (strcmp(key, key_names[k]) != 0)
 			continue;
 		if (r->seen[k])
-			return bad(r, "%s stands twice (first in line %u)", key, r->seen[k]);
-		r->seen[k] = r->line;
+			return fb_ini_bad(
+				ini, "%s stands twice (first in line %u)", key, r->seen[k]);
+		r->seen[k] = ini->line;
 		return set_key(r, (enum model_key)k, value);
 	}
-	return bad(r, "unknown key \"%s\"; the nearest is \"%s\"", key,
+	return fb_ini_bad(ini, "unknown key \"%s\"; the nearest is \"%s\"", key,
 		nearest(key, key_names, KEY_COUNT));
 }
 
@@ -286,26 +246,22 @@ static void name_of(const char *path, struct model *m)
 int model_parse(const char *text, size_t len, const char *path, struct model *m, struct fb_err *e)
 {
 	struct fb_err why = {0};
-	struct reader r = {.text = text, .end = text + len, .path = path, .m = m, .e = e};
+	struct reader r = {.path = path, .m = m, .e = e};
 	memset(m, 0, sizeof(*m));
 	name_of(path, m);
 	if (memchr(text, '\0', len))
 		return fb_fail_usage(e, "%s: contains a NUL byte: not a text file", path);
-	int rc = ini_parse_stream(next_line, &r, on_key, &r);
-	if (r.rc == 0 && rc != 0) {
-		r.line = rc > 0 ? (unsigned)rc : r.line;
-		bad(&r, "neither [model] nor key = value");
-	}
-	if (r.rc == 0)
-		r.rc = fill_in(&r);
-	if (r.rc == 0 && model_check(m, &why) != 0)
-		r.rc = fb_fail_usage(e, "%s: %s", path, why.msg);
-	if (r.rc != 0)
+	int rc = fb_ini_parse(text, len, path, on_key, &r, e);
+	if (rc == 0)
+		rc = fill_in(&r);
+	if (rc == 0 && model_check(m, &why) != 0)
+		rc = fb_fail_usage(e, "%s: %s", path, why.msg);
+	if (rc != 0)
 		fb_hint(e,
 			"a model file has family (llama or gpt2), layers, hidden, heads, ffn, vocab and "
 			"positions, and may have kv-heads, head-dim, rope-base, eps and tied, each as "
 			"key = value");
-	return r.rc;
+	return rc;
 }
 
 static int read_model(const char *path, struct model *m, struct fb_err *e)

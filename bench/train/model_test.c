@@ -377,7 +377,7 @@ static void wrong_files_say_what_and_where(void **state)
 		{"kv_heads=4\n", "the nearest is \"kv-heads\""},
 		{"layers=2\nlayers=2\n", ":2: layers stands twice (first in line 1)"},
 		{"[net]\nlayers=2\n", "section [net]"},
-		{"layers\n", "neither [model] nor key = value"},
+		{"layers\n", "neither a comment, nor [SECTION], nor KEY = VALUE"},
 		{GOOD "kv-heads=3\n", "heads = 4 is no multiple of kv-heads = 3"},
 		{GOOD "head-dim=7\n", "head-dim = 7 is odd"},
 		{GOOD "eps=0\n", "eps = 0"},

@@ -7,13 +7,13 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/core/ini.h"
 #include "bench/core/json.h"
 #include "bench/core/proc.h"
 #include "bench/core/strbuf.h"
@@ -22,16 +22,12 @@
 #include "version.h"
 
 #define MAX_BYTES 65536
-#define MAX_LINE  190 /* libinih's own buffer has 200 bytes and is cut silently */
 #define MAX_DSCPS 4
 
 struct reader {
-	const char *text, *end, *name;
-	unsigned line;
+	struct fb_ini *ini; /* while a key is read */
 	struct profile *p;
 	unsigned seen; /* bits by index in keys[] */
-	struct fb_err *e;
-	int rc;
 };
 
 void profile_none(struct profile *p)
@@ -90,22 +86,9 @@ static const struct key {
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
-static int bad(struct reader *r, const char *fmt, ...) FB_PRINTF(2, 3);
-static int bad(struct reader *r, const char *fmt, ...)
-{
-	char why[500];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	if (r->rc == 0)
-		r->rc = fb_fail_usage(r->e, "%s:%u: %s", r->name, r->line, why);
-	return 0; /* libinih: an error on this line */
-}
-
 static int bad_value(struct reader *r, const struct key *k, const char *value)
 {
-	return bad(r, "%s = %.80s: it may be %s", k->name, value, k->may_be);
+	return fb_ini_bad(r->ini, "%s = %.80s: it may be %s", k->name, value, k->may_be);
 }
 
 /* A whole number within the key's bounds. */
@@ -145,10 +128,10 @@ static int numbers(const struct key *k, const char *text, int *v, int max)
 static int set_text(struct reader *r, const struct key *k, char *to, const char *value)
 {
 	if (strlen(value) >= k->size)
-		return bad(r, "%s has %zu bytes; it may have %zu", k->name, strlen(value),
-			k->size - 1);
+		return fb_ini_bad(r->ini, "%s has %zu bytes; it may have %zu", k->name,
+			strlen(value), k->size - 1);
 	memcpy(to, value, strlen(value) + 1);
-	return 1;
+	return 0;
 }
 
 static int set_word(struct reader *r, const struct key *k, char *to, const char *value)
@@ -167,7 +150,7 @@ static int set_pfc(struct reader *r, const struct key *k, int *to, const char *v
 	*to = 0;
 	for (int i = 0; i < n; i++)
 		*to |= 1 << v[i];
-	return 1;
+	return 0;
 }
 
 static int set_length(struct reader *r, const struct key *k, int *to, const char *value)
@@ -180,7 +163,7 @@ static int set_length(struct reader *r, const struct key *k, int *to, const char
 		return bad_value(r, k, value);
 	memcpy(text, value, len);
 	text[len] = '\0';
-	return number(k, text, to) ? 1 : bad_value(r, k, value);
+	return number(k, text, to) ? 0 : bad_value(r, k, value);
 }
 
 static int set_rate(struct reader *r, const struct key *k, int64_t *to, const char *value)
@@ -190,7 +173,7 @@ static int set_rate(struct reader *r, const struct key *k, int64_t *to, const ch
 	if (fb_parse_rate(value, &rate, &e) != 0 || rate < 125000 || rate > 1e15)
 		return bad_value(r, k, value);
 	*to = (int64_t)(rate * 8 / 1e6 + 0.5);
-	return 1;
+	return 0;
 }
 
 static int set_value(struct reader *r, const struct key *k, const char *value)
@@ -200,17 +183,17 @@ static int set_value(struct reader *r, const struct key *k, const char *value)
 	switch (k->kind) {
 	case TEXT: return set_text(r, k, at, value);
 	case WORD: return set_word(r, k, at, value);
-	case NUMBER: return number(k, value, number_at) ? 1 : bad_value(r, k, value);
+	case NUMBER: return number(k, value, number_at) ? 0 : bad_value(r, k, value);
 	case YES_NO:
 		*number_at = strcmp(value, "yes") == 0;
-		return *number_at || strcmp(value, "no") == 0 ? 1 : bad_value(r, k, value);
+		return *number_at || strcmp(value, "no") == 0 ? 0 : bad_value(r, k, value);
 	case DSCPS: {
 		int n = numbers(k, value, number_at, MAX_DSCPS);
 		if (n < 1)
 			return bad_value(r, k, value);
 		for (; n < MAX_DSCPS; n++)
 			number_at[n] = -1;
-		return 1;
+		return 0;
 	}
 	case PFC: return set_pfc(r, k, number_at, value);
 	case LENGTH: return set_length(r, k, number_at, value);
@@ -232,57 +215,28 @@ static int unknown_key(struct reader *r, const char *name)
 			nearest = keys[i].name;
 		}
 	}
-	bad(r, "there is no key \"%.60s\"", name);
-	fb_hint(r->e, "did you mean %s?", nearest);
-	return 0;
+	fb_ini_bad(r->ini, "there is no key \"%.60s\"", name);
+	fb_hint(r->ini->e, "did you mean %s?", nearest);
+	return -EINVAL;
 }
 
-static int handler(void *arg, const char *section, const char *name, const char *value)
+static int handler(
+	struct fb_ini *ini, void *arg, const char *section, const char *name, const char *value)
 {
 	struct reader *r = arg;
-	if (r->rc != 0)
-		return 0;
+	r->ini = ini;
 	if (*section && strcmp(section, "profile") != 0)
-		return bad(r, "section [%.40s]: a profile has none but [profile]", section);
+		return fb_ini_bad(
+			ini, "section [%.40s]: a profile has none but [profile]", section);
 	for (size_t i = 0; i < N_KEYS; i++) {
 		if (strcmp(keys[i].name, name) != 0)
 			continue;
 		if (r->seen >> i & 1)
-			return bad(r, "%s stands twice", name);
+			return fb_ini_bad(ini, "%s stands twice", name);
 		r->seen |= 1u << i;
 		return *value ? set_value(r, &keys[i], value) : bad_value(r, &keys[i], "");
 	}
 	return unknown_key(r, name);
-}
-
-/* libinih's fgets. White space before a line is cut: to the library it would be a continuation. */
-static char *next_line(char *out, int cap, void *arg)
-{
-	struct reader *r = arg;
-	if (r->rc != 0 || r->text >= r->end)
-		return NULL;
-	const char *s = r->text, *nl = memchr(s, '\n', (size_t)(r->end - s));
-	const char *stop = nl ? nl : r->end;
-	r->text = nl ? nl + 1 : r->end;
-	r->line++;
-	while (s < stop && isspace((unsigned char)*s))
-		s++;
-	while (stop > s && isspace((unsigned char)stop[-1]))
-		stop--;
-	size_t n = (size_t)(stop - s);
-	if (n > MAX_LINE || (int)n + 2 > cap) {
-		bad(r, "the line has %zu bytes; it may have %d", n, MAX_LINE);
-		return NULL;
-	}
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)s[i] < 0x20 && s[i] != '\t') {
-			bad(r, "control character 0x%02x", (unsigned char)s[i]);
-			return NULL;
-		}
-	memcpy(out, s, n);
-	out[n] = '\n';
-	out[n + 1] = '\0';
-	return out;
 }
 
 /* What contradicts itself cannot judge anybody. */
@@ -303,23 +257,16 @@ static int agree(const struct profile *p, const char *path, struct fb_err *e)
 static int parse(
 	const char *path, const char *text, size_t len, struct profile *p, struct fb_err *e)
 {
-	struct reader r = {.text = text, .end = text + len, .name = path, .p = p, .e = e};
+	struct reader r = {.p = p};
 	profile_none(p);
 	p->given = true;
 	snprintf(p->path, sizeof(p->path), "%.255s", path);
-	int line = ini_parse_stream(next_line, &r, handler, &r);
-	if (r.rc == 0 && line != 0) {
-		r.line = (unsigned)line;
-		bad(&r, "neither a comment nor KEY = VALUE");
-		fb_hint(e, "a line is KEY = VALUE; comments begin with #");
-	}
-	if (r.rc == 0 && r.seen == 0) {
-		bad(&r, "the profile says nothing");
+	int rc = fb_ini_parse(text, len, path, handler, &r, e);
+	if (rc == 0 && r.seen == 0) {
+		rc = fb_fail_usage(e, "%s: the profile says nothing", path);
 		fb_hint(e, "fabricbench check roce --learn writes the profile of a good node");
 	}
-	if (r.rc == 0)
-		r.rc = agree(p, path, e);
-	return r.rc;
+	return rc == 0 ? agree(p, path, e) : rc;
 }
 
 /* ---- finding it ------------------------------------------------------------------------------ */

@@ -124,7 +124,7 @@ static void mistakes_are_named(void **state)
 		{"roce-prio = 3\n", ":1:", "no key"},
 		{"[site]\nmtu = 9000\n", ":2:", "[profile]"},
 		{"mtu 9000\n", ":1:", "KEY = VALUE"},
-		{"\n\n", ":2:", "says nothing"},
+		{"\n\n", ": ", "says nothing"},
 		{"mtu = 9000\nname = \x01\n", ":2:", "control character"},
 		{"roce-priority = 3\npfc = 4\n", "", "lossy"},
 		{"roce-priority = 3\ncnp-priority = 3\n", "", "hold the CNPs back"},
