@@ -27,3 +27,4 @@ SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c t
 TESTS += topo/node/node_test.c topo/node/gpu_test.c
 FUZZ += topo/node/node_fuzz.c
 LDFLAGS_topo/node/gpu_test.c = -rdynamic
+FUZZ += topo/fingerprint_fuzz.c
