@@ -57,6 +57,9 @@ static int add_link(
 		topo_copy(f->peer_bdf, sizeof(f->peer_bdf), t->pci[pci].bdf);
 		f->peer_class = t->pci[pci].class_code;
 	}
+	/* hwloc knows it by the links; its class may be hidden (a container's view of /sys). */
+	if (f->peer < 0 && peer->subtype && strcmp(peer->subtype, "NVSwitch") == 0)
+		f->peer_class = 0x068000;
 	return 0;
 }
 

@@ -314,6 +314,40 @@ static void test_xgmi(void **state)
 	fb_strbuf_free(&b);
 }
 
+/** Two GPUs on one NVSwitch, whose class the file does not tell: hwloc's own word for it counts. */
+static void test_nvswitch(void **state)
+{
+	static const char xml[] = OPEN HOSTBRIDGE
+		"<object type=\"PCIDev\" gp_index=\"10\" pci_busid=\"0000:01:00.0\" "
+		"pci_type=\"0302 [10de:2330] [10de:0000] a1\" pci_link_speed=\"0.0\">"
+		"<object type=\"OSDev\" gp_index=\"11\" name=\"nvml0\" subtype=\"NVML\" "
+		"osdev_type=\"1\"/></object>\n"
+		"<object type=\"PCIDev\" gp_index=\"20\" pci_busid=\"0000:02:00.0\" "
+		"pci_type=\"0302 [10de:2330] [10de:0000] a1\" pci_link_speed=\"0.0\">"
+		"<object type=\"OSDev\" gp_index=\"21\" name=\"nvml1\" subtype=\"NVML\" "
+		"osdev_type=\"1\"/></object>\n"
+		"<object type=\"PCIDev\" gp_index=\"30\" subtype=\"NVSwitch\" "
+		"pci_busid=\"0000:03:00.0\" pci_type=\"0000 [0000:0000] [0000:0000] 00\" "
+		"pci_link_speed=\"0.0\"/></object></object>\n"
+		"<distances2hetero nbobjs=\"3\" kind=\"25\" name=\"NVLinkBandwidth\">"
+		"<indexes length=\"28\">OSDev:11 OSDev:21 PCIDev:30 </indexes>"
+		"<u64values length=\"56\">1000000 0 450000 0 1000000 100000 450000 100000 1000000 "
+		"</u64values></distances2hetero></topology>\n";
+	struct topo *t = NULL;
+	struct fb_err e = {0};
+
+	if (parse(xml, &t, &e) != 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(t->n_gpus, 2);
+	assert_int_equal(t->n_fast, 2);
+	assert_int_equal(t->fast[0].count, 18);
+	assert_int_equal(t->fast[0].peer_class, 0x068000);
+	assert_string_equal(t->fast[0].peer_bdf, "0000:03:00.0");
+	/* The lesser of both ends' links to the switch. */
+	assert_int_equal(topo_fast_links(t, 0, 1), 4);
+	topo_free(t);
+}
+
 static void paths_of(const struct topo *t, struct fb_strbuf *b)
 {
 	struct topo_dev *devs;
@@ -396,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_below_a_cache),
 		cmocka_unit_test(test_xgmi),
+		cmocka_unit_test(test_nvswitch),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_environment),
 	};

@@ -74,12 +74,11 @@ static int read_matrix(
 	for (size_t i = 0; i < n; i++)
 		nodes[i] = node_of(t, t->numa[i].os_index);
 	for (size_t a = 0; a < n; a++) {
-		bool cpus = has_own_cpus(nodes, n, a);
+		hwloc_cpuset_t from =
+			nodes[a] && has_own_cpus(nodes, n, a) ? nodes[a]->cpuset : NULL;
 
 		for (size_t b = 0; b < n; b++) {
-			double v = cpus && nodes[b]
-					   ? value_of(t, nodes[b], nodes[a]->cpuset, ids, n_ids)
-					   : NAN;
+			double v = from && nodes[b] ? value_of(t, nodes[b], from, ids, n_ids) : NAN;
 
 			m[a * n + b] = v * scale;
 			any = any || !isnan(v);

@@ -233,8 +233,8 @@ static int read_header(struct smi *s, const char *line)
 				return refuse(s, EINVAL, "two columns are named %s", d->name);
 		p += n;
 	}
-	s->paths = calloc(s->n * s->n, sizeof(*s->paths));
-	s->links = calloc(s->n * s->n, sizeof(*s->links));
+	s->paths = calloc(s->n * s->n + 1, sizeof(*s->paths));
+	s->links = calloc(s->n * s->n + 1, sizeof(*s->links));
 	return s->paths && s->links ? 0 : -ENOMEM;
 }
 
@@ -509,7 +509,7 @@ static int add_device(struct topo *t, struct smi_dev *d)
 /** Columns in the order of topo_devices(): GPUs, then the rest. */
 static size_t *order(const struct smi *s)
 {
-	size_t *at = calloc(s->n, sizeof(*at)), k = 0;
+	size_t *at = calloc(s->n + 1, sizeof(*at)), k = 0;
 
 	for (int gpus = 1; gpus >= 0 && at; gpus--)
 		for (size_t i = 0; i < s->n; i++)
@@ -520,7 +520,7 @@ static size_t *order(const struct smi *s)
 
 static int add_paths(struct topo *t, const struct smi *s, const size_t *at)
 {
-	t->given = calloc(s->n * s->n, sizeof(*t->given));
+	t->given = calloc(s->n * s->n + 1, sizeof(*t->given));
 	if (!t->given)
 		return -ENOMEM;
 	t->n_given = s->n;

@@ -55,7 +55,7 @@ static inline int model_pci(
 		.numa = numa,
 		.bridge = cls >> 8 == 0x0604,
 		.physfn = TOPO_UNKNOWN,
-		.link = {32, 32, 16, 16}};
+		.link = {.now_gts = 32, .max_gts = 32, .now_width = 16, .max_width = 16}};
 	snprintf(p->bdf, sizeof(p->bdf), "%04x:%02x:00.0", at >> 8, at & 0xff);
 	snprintf(p->root, sizeof(p->root), "0000:%02x", numa + 1);
 	for (size_t i = 0; i < t->n_numa; i++)

@@ -49,6 +49,7 @@ client() {
 	sweep command "${short[@]}" --rates 5 --loss-command /run/lose
 	tc qdisc del dev eth0 root
 	sweep given "${short[@]}" --given --rates 0
+	run_case two-links "$fb" verbs loss-sweep -o "$LAB_OUT/two-links.json" "${short[@]}" --given --rates 0,20 "$LAB_PEER:$port,$LAB_PEER:$strict_port"
 	sweep not-allowed "${short[@]}" --netem eth0 --direction to-client -p $strict_port
 	sweep no-device "${short[@]}" --netem nosuch0
 	sweep no-way "${short[@]}"
@@ -113,6 +114,10 @@ why=''
 if [[ $(tr '\n' ' ' <"$cases/told") != '0 '*' 5 '*'0 ' ]]; then why="the command was told $(tr '\n' ' ' <"$cases/told")"; fi
 verdict command-told "$why"
 measured given "$whole and (.loss[0].made_by == \"given\") and (.loss[0].model | .W == null and (.W_reason | length > 0))" '.loss[0]'
+# The second link does not lose what it is said to: that is told.
+measured two-links "$whole and (.peers | length == 2) and ($(of goodput) | map(.params.loss) | sort == [0, 20])
+	and ([.results[] | select(.validity.reasons | tostring | test(\"saw no gap\")) | [.metric, .params.loss]] == [[\"goodput\", 20]])" \
+	'[.results[] | [.metric, .params.loss, .validity]]'
 refused not-allowed 3 60 'does not let clients make loss' --allow-netem
 refused no-device 2 20 nosuch0
 refused no-way 2 5 'how packets get lost' --given

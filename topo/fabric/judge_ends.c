@@ -258,9 +258,11 @@ static void conflicts(struct fabric_judge *j)
 			fb_find(&o, s, "described twice, again in line %u", c->line);
 		} else {
 			fabric_start(j, FAB_GUID, &o, "%s", fabric_port_label(f, c->port, name));
-			fb_find(&o, s, "joined to %.80s and, by line %u, to %.80s",
-				fabric_port_label(f, c->first, a), c->line,
-				fabric_port_label(f, c->second, b));
+			fb_find(&o, s, "joined to itself, by line %u", c->line);
+			if (c->first != c->port)
+				fb_find(&o, s, "joined to %.80s and, by line %u, to %.80s",
+					fabric_port_label(f, c->first, a), c->line,
+					fabric_port_label(f, c->second, b));
 		}
 		fb_find_expected(&o, "IBTA 1.4, 4.1.1",
 			"one device with this GUID, and a file of one fabric at one moment");

@@ -377,16 +377,18 @@ static void test_guids(void **state)
 		"[4]\t\"S-0000000000000010\"[5]\t\t# \"sw\" lid 1 4xHDR\n"
 		"[5]\t\"S-0000000000000010\"[4]\t\t# \"sw\" lid 1 4xHDR\n"
 		"[6]\t\"H-0000000000000040\"[1](21) \t\t# \"n3 mlx5_0\" lid 5 4xHDR\n"
+		"[7]\t\"S-0000000000000010\"[7]\t\t# \"sw\" lid 1 4xHDR\n"
 		"\nSwitch\t36 \"S-0000000000000010\"\t\t# \"sw\" base port 0 lid 1 lmc 0\n";
 	struct judged j;
 	judge_text(&j, text, sizeof(text) - 1, fabric_parse_discover, NULL, NULL);
 	assert_int_equal(j.rc, 0);
-	assert_int_equal(count_rows(&j, "fab.guid", "fail"), 4);
+	assert_int_equal(count_rows(&j, "fab.guid", "fail"), 5);
 	assert_int_equal(count_rows(&j, "fab.state", "warn"), 1);
 	assert_has(row_text(&j, "fab.guid", "fail", 0, "observed"), "its GUID is 0");
 	assert_has(row_text(&j, "fab.guid", "fail", 1, "observed"), "by line 6, to sw port 2");
-	assert_has(row_text(&j, "fab.guid", "fail", 2, "observed"), "described twice");
-	assert_has(row_text(&j, "fab.guid", "fail", 3, "observed"), "also that of");
+	assert_has(row_text(&j, "fab.guid", "fail", 2, "observed"), "joined to itself");
+	assert_has(row_text(&j, "fab.guid", "fail", 3, "observed"), "described twice");
+	assert_has(row_text(&j, "fab.guid", "fail", 4, "observed"), "also that of");
 	assert_int_equal(fb_json_int(json_object_get(fb_doc_json(j.doc), "fabric"), "links", 0), 5);
 	judged_free(&j);
 }

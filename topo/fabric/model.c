@@ -254,6 +254,8 @@ static int twin_of(struct fabric *f, int port)
 int fabric_join(struct fabric *f, int a, int b, uint32_t line)
 {
 	int pa = f->port.v[a].peer, pb = f->port.v[b].peer, rc;
+	if (a == b)
+		return fabric_conflict(f, a, a, a, line);
 	if ((pa >= 0 && same_place(f, pa, b)) || (pb >= 0 && same_place(f, pb, a)))
 		return 0;
 	if (pa >= 0 || pb >= 0) {
