@@ -365,7 +365,7 @@ static json_t *pci_json(const struct topo *t)
 
 static json_t *paths_json(const struct topo *t, const struct topo_dev *devs, size_t n)
 {
-	enum topo_nccl *nccl = n <= TOPO_MAX_MATRIX ? calloc(n * n + 1, sizeof(*nccl)) : NULL;
+	enum topo_nccl *nccl = topo_matrix_fits(t, n) ? calloc(n * n + 1, sizeof(*nccl)) : NULL;
 	json_t *a = json_array();
 	char type[32];
 

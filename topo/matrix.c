@@ -10,6 +10,13 @@
 #include "topo/nccl_path.h"
 #include "topo/topo_priv.h"
 
+bool topo_matrix_fits(const struct topo *t, size_t n)
+{
+	/* Each pair of GPUs looks through all links: 64 GPUs, each linked to each, are 17 million.
+	 */
+	return n <= TOPO_MAX_MATRIX && t->n_gpus * t->n_gpus * t->n_fast <= 64000000;
+}
+
 static double fast_sum(const struct topo *t, size_t gpu, int peer)
 {
 	double sum = 0;
@@ -193,12 +200,12 @@ void topo_matrix(const struct topo *t, struct fb_strbuf *o)
 		o->failed = true;
 		return;
 	}
-	if (n > TOPO_MAX_MATRIX)
-		fb_strbuf_printf(o, "%zu devices: a matrix of more than %d is left out.\n", n,
-			TOPO_MAX_MATRIX);
+	if (!topo_matrix_fits(t, n))
+		fb_strbuf_printf(o, "%zu devices and %zu links: so large a matrix is left out.\n",
+			n, t->n_fast);
 	else if (n == 0)
 		fb_strbuf_add(o, "No GPU and no network device is visible from here.\n");
-	if (n && n <= TOPO_MAX_MATRIX) {
+	if (n && topo_matrix_fits(t, n)) {
 		smi_rows(t, devs, n, o);
 		legends(t, devs, n, o);
 		device_rows(t, devs, n, o);

@@ -83,6 +83,9 @@ char *topo_allowed_cpus(void);
 void topo_copy(char *dst, size_t len, const char *src);
 /** "16 GT/s x16", "?" ; into buf. @return buf */
 const char *topo_fmt_link(double gts, unsigned width, char *buf, size_t len);
+/** May a matrix of n devices be made? Not of more than TOPO_MAX_MATRIX, nor of so many GPUs and links
+ * that only a hostile file has them. */
+bool topo_matrix_fits(const struct topo *t, size_t n);
 /** As nvidia-smi writes it: "PIX", "NV18" with the number of links; into buf. @return buf */
 const char *topo_path_text(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b,
 	char *buf, size_t len);

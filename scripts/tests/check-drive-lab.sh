@@ -17,9 +17,12 @@ a_host=10.77.0.1 b_host=10.77.0.2
 load=(-s 8K -t 8 -D 1s --interval 20ms --traffic-class 104 --connect-timeout 5s)
 
 # ---- guests 0 and 1 --------------------------------------------------------------------------------------------------
+# Rank 0 says how long is waited for the others; whose clock runs fast must not give up before it.
 meet() { # PORT RANK
+	local patience=60s
+	[[ $2 != 0 ]] || patience=12s
 	run_case "meet-$1" "$fb" check roce --rendezvous --ranks 3 --master $a_host -p "$1" --rank "$2" \
-		--connect-timeout 4s -o "$LAB_OUT/meet-$1.json" --quiet
+		--connect-timeout $patience -o "$LAB_OUT/meet-$1.json" --quiet
 }
 
 # Guest 0 bridges the others: p1 is its link to guest 1. In a packet on its way out of guest 1 the DSCP is cleared.
@@ -37,6 +40,7 @@ heed() {
 	right) tc qdisc del dev eth0 clsact ;;
 	small) ip link set eth0 mtu 1500 ;;
 	large) ip link set eth0 mtu 4200 ;;
+	over) for _ in {1..150}; do [[ ! -s $LAB_OUT/meet-$port.rc ]] || break; sleep 0.2; done ;;
 	meet) (meet "$port" "$FABRICBENCH_LAB_INDEX") >/dev/null 2>&1 </dev/null & ;;
 	esac 2>>"$LAB_OUT/heed.err"
 	echo "heard $?"
@@ -95,14 +99,17 @@ client() {
 	word $a_host meet 18601
 	word $b_host meet 18601
 	meet 18601 2
+	word $a_host over 18601
+	word $b_host over 18601
 	word $b_host small
 	word $a_host meet 18602
 	word $b_host meet 18602
 	meet 18602 2
+	word $a_host over 18602
 	word $b_host large
 	word $a_host meet 18603
 	meet 18603 2
-	sleep 1
+	word $a_host over 18603
 }
 
 if [[ ${1:-} = --heed ]]; then
@@ -147,7 +154,7 @@ holds narrow 1 "$cases/narrow.json" "($(one R27) | .state == \"fail\" and (.obse
 holds killed 3 "$cases/killed.json" ".verdict.state == \"INCOMPLETE\" and ($hosts == [\"pass\", \"error\", \"error\", \"pass\"]) and ($(one R28) | .state == \"pass\")
 	and ($(one R31) | .state == \"pass\" or .state == \"warn\")" '[.checks[] | select(.id | test("R28|R31|drive"))]'
 read -r _ took < <(status_of killed)
-verdict killed-in-time "$([[ $took -le 40 ]] || echo "it took $took s")"
+verdict killed-in-time "$([[ $took -le 110 ]] || echo "it took $took s")"
 
 zero=$work/guest0
 cases=$zero # rank 0 alone judges
