@@ -77,7 +77,7 @@ static const struct known drivers[] = {
 static json_t *read_tree(const struct known *k, const char *when)
 {
 	char path[128];
-	struct fb_sysroot r = {path};
+	struct fb_sysroot r = {.dir = path};
 	json_t *j;
 
 	snprintf(path, sizeof path, "verbs/testdata/counters/%s/%s", k->driver, when);

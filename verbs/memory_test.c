@@ -35,7 +35,7 @@ static void host_memory(void **state)
 static void huge_pages_as_recorded(void **state)
 {
 	char with[] = "verbs/testdata/huge-some", without[] = "verbs/testdata/huge-none";
-	const struct fb_sysroot some = {with}, none = {without};
+	const struct fb_sysroot some = {.dir = with}, none = {.dir = without};
 	uint64_t size, total, left;
 
 	verbs_huge_pages(&some, &size, &total, &left);
