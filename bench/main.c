@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/mem/mem.h"
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
 #include "bench/core/err.h"
@@ -102,8 +103,8 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 			continue;
 		if (c->run == NULL && !c->sub) /* run: the one command that must know all others */
 			return run_plan_main(argc - 1, argv + 1, commands);
-		/* A group may have options of its own, "check --list"; or be a command that has other
-		 * commands beside it: "topo", "topo fabric". */
+		/* A group may have options of its own, "check --list"; or be a command that has
+		 * other commands beside it: "topo", "topo fabric". */
 		bool own = c->sub && c->run && argc > 2 && argv[2][0] == '-' &&
 			   strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0;
 		if (c->sub && c->run && c->spec)
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
 		verbs_cmd,
 		coll_cmd,
 		train_cmd,
+		mem_cmd,
 		null_cmd,
 		gpu_check_cmd,
 		tree_cmd,

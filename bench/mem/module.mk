@@ -1,2 +1,2 @@
-SRC += bench/mem/host.c
+SRC += bench/mem/host.c bench/mem/numa.c
 TESTS += bench/mem/host_test.c
