@@ -295,7 +295,8 @@ void node_gpu_nic_balance(struct node_run *c)
 				nic[m.n_nic++] = i;
 			taken[i] = -1;
 		}
-		judge_balance(c, &m, best);
+		if (m.n_nic > 0)
+			judge_balance(c, &m, best);
 	}
 	free(gpu);
 	free(nic);
