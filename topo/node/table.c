@@ -19,7 +19,7 @@ const struct node_check node_checks[] = {
 		 "pass: as wide as both ends can, or as machine.ini says; fail: narrower; skip: "
 		 "unknown, or an emulated port",
 		 "power off; reseat the card or its riser", "the node is down meanwhile",
-		 "PCI Express Base Specification, Link Status", CONSTRUCTED},
+		 "PCI Express Base Specification, Link Status", RECORDED},
 		node_link_width},
 	{{"pci.link_speed", "speed of GPU and NIC links",
 		 PCI "B/{current,max}_link_speed, both ends",
@@ -242,7 +242,7 @@ const struct node_check node_checks[] = {
 	{{"inv.nic_count", "all compute NICs are there", IB "*",
 		 EXPECTED "; fail: fewer; warn: asymmetry, more",
 		 "lspci; dmesg | grep mlx5; reseat the card", "the node is down meanwhile",
-		 "one missing NIC leaves a rail empty", CONSTRUCTED},
+		 "one missing NIC leaves a rail empty", RECORDED},
 		node_inv_nic_count},
 	{{"inv.nvlink_count", "all NVLinks are up",
 		 "nvmlDeviceGetNvLinkState, nvidia-smi nvlink -s",
