@@ -102,8 +102,8 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 			continue;
 		if (c->run == NULL && !c->sub) /* run: the one command that must know all others */
 			return run_plan_main(argc - 1, argv + 1, commands);
-		/* A group may have options of its own, "check --list"; or be a command that has other
-		 * commands beside it: "topo", "topo fabric". */
+		/* A group may have options of its own, "check --list"; or be a command that has
+		 * other commands beside it: "topo", "topo fabric". */
 		bool own = c->sub && c->run && argc > 2 && argv[2][0] == '-' &&
 			   strcmp(argv[2], "-h") != 0 && strcmp(argv[2], "--help") != 0;
 		if (c->sub && c->run && c->spec)

@@ -117,6 +117,8 @@ static bool count_kinds(const struct fabric *f, struct kinds *k)
 				return false;
 			new->told = told;
 		}
+		if (!k->kind.v)
+			return false;
 		for (int what = 0; what < PROPERTIES && !inner(f, l); what++)
 			count(&k->kind.v[at], link_value(f, l, what), what);
 	}
@@ -348,7 +350,8 @@ void fabric_judge_links(struct fabric_judge *j)
 				unknown++;
 			}
 			int at = fabric_map_get(&k.index, kind_key(f, l, &told));
-			judge_link(j, l, &k.kind.v[at], what, widest);
+			if (at >= 0 && k.kind.v)
+				judge_link(j, l, &k.kind.v[at], what, widest);
 		}
 		tell_unknown(j, what, unknown, code);
 		sum_up(j, what, of, judged);
