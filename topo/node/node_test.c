@@ -218,6 +218,7 @@ static void break_pci(const struct test_tree *t)
 	/* Requests of 128, payload of 128, ordering strict. */
 	machine_config(t, machine_bdf(true, 0, bdf), 0, 0, 0);
 	machine_config(t, "0000:12:00.0", MACHINE_CONTROL, 0x1d, 0);
+	machine_config(t, "0000:40:01.0", MACHINE_CONTROL, 0x1d, 0);     /* a root port */
 	tree_file(t, "/sys/kernel/iommu_groups/19", "type", "DMA-FQ\n"); /* GPU0, bus 13 */
 	set(t, true, 4, "numa_node", "-1\n");
 	tree_write(t, "/dmesg.txt",
@@ -321,6 +322,7 @@ static void bad(void **state)
 	assert_string_equal(state_at(&x, "pci.link_speed", "mlx5_0"), "fail");
 	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:12:00.0"), "fail");
 	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:12:01.0"), "pass");
+	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:40:01.0"), "warn");
 	assert_string_equal(state_at(&x, "gpu.xid", "GPU0"), "fail");
 	assert_string_equal(state_at(&x, "gpu.xid", "GPU1"), "info");
 	assert_string_equal(state_at(&x, "ib.rate", "mlx5_2"), "fail");

@@ -71,8 +71,8 @@ const struct node_check node_checks[] = {
 		node_relaxed_ordering},
 	{{"pci.acs_baremetal", "no ACS redirect between GPU and NIC, on bare metal",
 		 "PCI configuration space, ACS Control of the bridges that both share",
-		 "pass: RR, CR and UF off; warn: SV alone; fail: a redirect; skip: a virtual "
-		 "machine, or a host of such",
+		 "pass: RR, CR and UF off; warn: SV alone, or a redirect above the path; fail: a "
+		 "redirect on it; skip: a virtual machine, or a host of such",
 		 "setpci -s BRIDGE ECAP_ACS+6.w=0", "devices reach each other past the IOMMU",
 		 "NCCL user guide, Troubleshooting: PCI Access Control Services", CONSTRUCTED},
 		node_acs_baremetal},
