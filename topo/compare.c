@@ -370,7 +370,7 @@ int topo_compare(const struct fb_opt_list *list, bool json, struct fb_strbuf *ou
 
 	if (!rc)
 		rc = same_sources(&f, e);
-	if (rc)
+	if (rc || !f.v)
 		goto free_fleet;
 	size_t ref = find_reference(&f);
 

@@ -8,10 +8,6 @@ SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_import.
 TESTS += topo/nccl_xml_test.c topo/nccl_xml_out_test.c topo/nccl_xml_robust_test.c
 FUZZ += topo/nccl_xml_fuzz.c
 SRC += topo/smi.c
-SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c topo/node/expect.c topo/node/fleet.c \
-	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
-	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
-	topo/node/watch.c topo/node/table.c topo/node/cmd.c
 FUZZ += topo/hwloc_xml_fuzz.c topo/smi_fuzz.c
 SRC += topo/fabric/model.c topo/fabric/lines.c topo/fabric/words.c topo/fabric/discover.c topo/fabric/ports.c \
 	topo/fabric/linkinfo.c topo/fabric/counters.c topo/fabric/live.c topo/fabric/shape.c topo/fabric/rails.c \
@@ -21,9 +17,13 @@ CFLAGS_topo/fabric/live.c := $(if $(filter 1,$(HAVE_IBNETDISC)),-DHAVE_IBNETDISC
 TESTS += topo/manifest_test.c topo/hwloc_xml_test.c topo/smi_test.c
 TESTS += topo/plan_test.c topo/fingerprint_test.c
 TESTS += topo/fabric/files_test.c topo/fabric/judge_test.c topo/fabric/expect_test.c topo/fabric/robust_test.c
-TESTS += topo/node/node_test.c topo/node/gpu_test.c
-FUZZ += topo/node/node_fuzz.c
-LDFLAGS_topo/node/gpu_test.c = -rdynamic
 SRC += topo/svg_links.c
 FUZZ += topo/fabric/discover_fuzz.c topo/fabric/linkinfo_fuzz.c topo/fabric/counters_fuzz.c topo/fabric/list_fuzz.c
 FUZZ += topo/fingerprint_fuzz.c
+SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c topo/node/expect.c topo/node/fleet.c \
+	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
+	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
+	topo/node/watch.c topo/node/table.c topo/node/cmd.c
+TESTS += topo/node/node_test.c topo/node/gpu_test.c
+FUZZ += topo/node/node_fuzz.c
+LDFLAGS_topo/node/gpu_test.c = -rdynamic

@@ -44,6 +44,8 @@ static bool shortest(const struct net *f, int64_t *dist, size_t *via, size_t *qu
 {
 	size_t first = 0, len = 1;
 
+	if (f->n_nodes < 2)
+		return false;
 	for (size_t i = 0; i < f->n_nodes; i++) {
 		dist[i] = INT64_MAX;
 		queued[i] = false;

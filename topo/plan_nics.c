@@ -245,7 +245,7 @@ static void judge_bonds(const struct topo *t, struct topo_plan *p)
 
 void topo_plan_candidates(const struct topo *t, struct topo_plan *p)
 {
-	struct facts f[TOPO_PLAN_MAX_NICS];
+	struct facts f[TOPO_PLAN_MAX_NICS] = {{0}};
 
 	p->sockets = !has_rdma_hardware(t, p);
 	for (size_t i = 0; i < p->n_nics; i++) {

@@ -45,6 +45,15 @@ static bool noted(const struct topo_plan *p, const char *text)
 	return false;
 }
 
+static const struct topo_plan_nic *nic_of(const struct topo_plan *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_nics; i++)
+		if (strcmp(p->devs[p->nics[i].dev].name, name) == 0)
+			return &p->nics[i];
+	fail_msg("no NIC %s", name);
+	return NULL;
+}
+
 /** "BDF>NIC:RAIL NIC:RAIL" of one GPU, the NICs by name. */
 static void row(const struct topo *t, const struct topo_plan *p, size_t g, char *buf, size_t len)
 {
@@ -173,6 +182,54 @@ static void test_several_nics_each(void **state)
 			assert_int_equal(p->nics[4 * g + k].rail, g);
 		}
 	}
+	topo_plan_free(p);
+	topo_free(t);
+}
+
+/** DGX A100: two GPUs and two NICs on each of four switches, storage NICs between them in name
+ * order. */
+static void test_dgx_a100(void **state)
+{
+	static const int nodes[] = {3, 1, 7, 5};
+	struct topo *t = model_new();
+	int sw[4], nic = 0;
+	char name[32];
+
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "%d-%d,%d-%d", i * 16, i * 16 + 15, 128 + i * 16,
+			143 + i * 16);
+		model_numa(t, name);
+	}
+	for (int s = 0; s < 4; s++) {
+		sw[s] = model_bridge(t, model_bridge(t, TOPO_UNKNOWN, nodes[s]), nodes[s]);
+		for (int g = 0; g < 2; g++)
+			model_gpu(t, model_bridge(t, sw[s], nodes[s]), nodes[s]);
+	}
+	for (int s = 0; s < 4; s++) {
+		for (int k = 0; k < 2; k++) {
+			snprintf(name, sizeof(name), "mlx5_%d", nic++);
+			model_rdma(t, name, model_bridge(t, sw[s], nodes[s]), nodes[s],
+				"InfiniBand", 200, 4);
+		}
+		for (int k = 0; s == 1 && k < 2; k++) {
+			snprintf(name, sizeof(name), "mlx5_%d", nic++);
+			model_rdma(
+				t, name, model_bridge(t, TOPO_UNKNOWN, 0), 0, "InfiniBand", 200, 4);
+		}
+	}
+	struct topo_plan *p = plan_of(t);
+	static const char *const want[] = {
+		"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_6", "mlx5_7", "mlx5_8", "mlx5_9"};
+
+	for (size_t g = 0; g < 8; g++) {
+		const struct topo_plan_nic *n = &p->nics[p->gpus[g].nics[0]];
+
+		assert_string_equal(p->devs[n->dev].name, want[g]);
+		assert_int_equal(n->rail, g);
+		assert_int_equal(p->gpus[g].numa, nodes[g / 2]);
+	}
+	assert_int_equal(nic_of(p, "mlx5_4")->role, TOPO_NIC_SPARE);
+	assert_int_equal(nic_of(p, "mlx5_5")->rail, TOPO_UNKNOWN);
 	topo_plan_free(p);
 	topo_free(t);
 }
@@ -308,15 +365,6 @@ static void test_emulated_bridges(void **state)
 }
 
 /* ---- candidates ------------------------------------------------------------------------------ */
-
-static const struct topo_plan_nic *nic_of(const struct topo_plan *p, const char *name)
-{
-	for (size_t i = 0; i < p->n_nics; i++)
-		if (strcmp(p->devs[p->nics[i].dev].name, name) == 0)
-			return &p->nics[i];
-	fail_msg("no NIC %s", name);
-	return NULL;
-}
 
 static void test_exclusions(void **state)
 {
@@ -870,6 +918,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_recorded_machines),
 		cmocka_unit_test(test_shared_nics),
 		cmocka_unit_test(test_several_nics_each),
+		cmocka_unit_test(test_dgx_a100),
 		cmocka_unit_test(test_gpus_without_local_nic),
 		cmocka_unit_test(test_levante_text),
 		cmocka_unit_test(test_guest_is_not_guessed),

@@ -43,7 +43,8 @@ static const struct fb_cmd *find_command(const struct fb_plan *p, const struct f
 	while (*s && table) {
 		size_t n = strcspn(s, " \t");
 		const struct fb_cmd *next = find_word(table, s, n);
-		/* What follows a command that has others beside it may be its own: "topo node.json". */
+		/* What follows a command that has others beside it may be its own: "topo
+		 * node.json". */
 		if (!next && c && c->run && c->spec)
 			break;
 		if (!next) {

@@ -24,7 +24,7 @@ stop_subnet() {
 	done
 	started=()
 }
-trap 'stop_subnet; rm -rf "$work"' EXIT
+trap 'stop_subnet; "$top/scripts/keep-documents" "$work" fabric; rm -rf "$work"' EXIT
 bad=0
 export PATH=$PATH:/usr/sbin
 
@@ -89,6 +89,7 @@ holds fabric-block '.fabric | .switches == 8 and .hosts == 10 and .links == 18 a
 run --ibnetdiscover "$data/rail2_misrail_edr.ibnetdiscover.txt" --json
 ends mis-cabled 1
 found mis-cabled-found '["fab.rail", "fab.rail", "fab.speed"]'
+cp "$work/out" "$work/mis-cabled.json"
 holds mis-cabled-words '[.checks[] | select(.id == "fab.rail")][0] | .observed |
 	contains("mis-cabled") and contains("node3") and contains("mlx5_0") and contains("leaf1 port 4")'
 run --iblinkinfo "$data/rail2_misrail_edr.iblinkinfo-l.txt" --counters "$data/rail2_misrail_edr.ibqueryerrors.txt" --json

@@ -236,7 +236,6 @@ int fabric_list_parse(const struct fabric *f, const char *text, size_t len, cons
 		if (!*s || *s == '#')
 			continue;
 		if (seen == 0 && is_dump(s)) {
-			seen = 1;
 			rc = read_dump(&x, text, len);
 			break;
 		}

@@ -175,9 +175,11 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	struct fabric_list list = {.name = NULL};
 	struct fabric_rules rules = {.blocking = c->cfg.blocking};
 	struct fabric *f = fabric_new();
-	int rc = f ? 0 : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a fabric");
-	if (rc == 0)
-		rc = read_fabric(&c->cfg, f, e);
+	if (!f) {
+		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a fabric");
+		return FB_EXIT_UNMEASURED;
+	}
+	int rc = read_fabric(&c->cfg, f, e);
 	if (rc == 0)
 		f->anonymous = c->out.anonymous;
 	if (rc == 0 && c->cfg.expect) {

@@ -5,8 +5,7 @@
 
 #include "topo/fabric/fabric.h"
 
-/** Room for one more zeroed element. @return it, NULL without memory */
-void *fabric_grow(void *v, size_t *n, size_t *cap, size_t size);
+/** Room for one more zeroed element behind the others: a pointer to it, NULL without memory. */
 #define FABRIC_ADD(tab) fabric_add_to((void **)&(tab).v, &(tab).n, &(tab).cap, sizeof(*(tab).v))
 void *fabric_add_to(void **v, size_t *n, size_t *cap, size_t size);
 

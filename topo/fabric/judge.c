@@ -33,8 +33,9 @@ const struct fb_check_def fabric_checks[] = {
 		"the site's own list", BUILT},
 	[FAB_SPEED] = {"fab.speed", "each link as fast as both its ends", DUMP,
 		"fail: slower than both ends could, by \"Could be\" or PortInfo; without these, slower "
-		"than most links between the same devices (a quarter of them at most); ends that "
-		"disagree; warn: the same where the devices are not told, or more links are slow",
+		"than the best between the same devices, if a quarter of them are at most; ends that "
+		"disagree; warn: up to half of them, then one row for all; or few, where the devices "
+		"are not told",
 		RESEAT, LINK_FALLS, "IBTA 1.4, 7.5 link initialisation: the best both ends can",
 		BUILT},
 	[FAB_WIDTH] = {"fab.width", "each link as wide as both its ends", DUMP,

@@ -216,10 +216,14 @@ void fabric_judge_counters(struct fabric_judge *j)
 		fabric_sum(j, FAB_COUNTERS, FB_CHECK_INFO,
 			"the counters of %u port%s belong to none in this fabric", f->unplaced,
 			f->unplaced == 1 ? "" : "s");
-	if (!f->counted)
+	if (f->silent)
+		fabric_sum(j, FAB_COUNTERS, f->counted ? FB_CHECK_INFO : FB_CHECK_SKIP,
+			"%u node%s did not answer for counters: is a subnet manager running? sminfo",
+			f->silent, f->silent == 1 ? "" : "s");
+	else if (!f->counted)
 		fabric_sum(j, FAB_COUNTERS, FB_CHECK_SKIP,
 			"no counters: ibqueryerrors > FILE and --counters FILE, or --live");
-	else if (!j->bad[FAB_COUNTERS])
+	if (f->counted && !j->bad[FAB_COUNTERS])
 		fabric_sum(j, FAB_COUNTERS, FB_CHECK_PASS,
 			"%zu port%s told, none over its thresholds", f->counters.n,
 			f->counters.n == 1 ? "" : "s");

@@ -43,8 +43,8 @@ static double usual_gbps(const double *rate, int n)
 
 void fabric_ways(const struct fabric *f, int node, struct fabric_ways *w)
 {
-	double down[FABRIC_MAX_PORT + 2], up[FABRIC_MAX_PORT + 2];
-	int seen[FABRIC_MAX_PORT + 2];
+	double down[FABRIC_MAX_PORT + 2] = {0}, up[FABRIC_MAX_PORT + 2] = {0};
+	int seen[FABRIC_MAX_PORT + 2] = {0};
 	memset(w, 0, sizeof(*w));
 	FABRIC_PORTS (f, node, p) {
 		int peer = f->port.v[p].peer, to = peer < 0 ? -1 : f->port.v[peer].node, k = 0;

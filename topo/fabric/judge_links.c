@@ -2,7 +2,7 @@
 /*
  * Width and speed of each link. What both ends could do decides where the source tells it
  * (iblinkinfo's "Could be", PortInfo). A plain ibnetdiscover file does not: there a link is held
- * against the links between the same two kinds of device, and only where most of them agree.
+ * against the best of the links between the same two kinds of device.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static const enum fabric_check check_of[PROPERTIES] = {FAB_SPEED, FAB_WIDTH};
 
 /* Links of one kind: values and how many have each. */
 struct kind {
-	bool told; /* the devices are known */
+	bool told;             /* the devices are known */
+	bool many[PROPERTIES]; /* a row has told that many are slow */
 	int n[PROPERTIES];
 	struct {
 		unsigned value;
@@ -116,21 +117,24 @@ static bool count_kinds(const struct fabric *f, struct kinds *k)
 				return false;
 			new->told = told;
 		}
+		if (!k->kind.v)
+			return false;
 		for (int what = 0; what < PROPERTIES && !inner(f, l); what++)
 			count(&k->kind.v[at], link_value(f, l, what), what);
 	}
 	return true;
 }
 
-/* What more than half of a kind have; 0: no such value, or too few to say. */
-static unsigned usual(const struct kind *k, int what, int *n)
+/* The best that at least two of a kind have; 0: too few to say. */
+static unsigned best_of_kind(const struct kind *k, int what, int *n)
 {
-	for (size_t i = 0; i < sizeof(k->v[0]) / sizeof(k->v[0][0]); i++) {
-		*n = k->v[what][i].n;
-		if (*n * 2 > k->n[what] && k->n[what] >= 3)
-			return k->v[what][i].value;
-	}
-	return 0;
+	unsigned best = 0;
+	for (size_t i = 0; i < sizeof(k->v[0]) / sizeof(k->v[0][0]) && k->n[what] >= 3; i++)
+		if (k->v[what][i].n >= 2 && k->v[what][i].value > best) {
+			best = k->v[what][i].value;
+			*n = k->v[what][i].n;
+		}
+	return best;
 }
 
 static int slower(const struct kind *k, int what, unsigned than)
@@ -208,33 +212,84 @@ static bool judge_ends(struct fabric_judge *j, const struct fabric_link *l, int 
 	return true;
 }
 
-static void judge_link(struct fabric_judge *j, const struct fabric_link *l, const struct kind *k,
+/* Links of one kind that are slow in such numbers that design is as likely as fault: one row. */
+static void tell_many(struct fabric_judge *j, struct kind *k, int what, unsigned best, int slow)
+{
+	struct fb_finding o;
+	char text[32];
+	if (k->many[what])
+		return;
+	k->many[what] = true;
+	fabric_start(j, check_of[what], &o, "fabric");
+	fb_find(&o, k->told ? FB_CHECK_WARN : FB_CHECK_INFO,
+		"%d of %d links %s are below the best of them", slow, k->n[what],
+		k->told ? "between the same devices" : "of one sort, whose devices are not told,");
+	fb_find_expected(
+		&o, "the best of these links", "%s", words(best, what, text, sizeof(text)));
+	fabric_keep(j, check_of[what], &o);
+}
+
+static void judge_by_kind(
+	struct fabric_judge *j, const struct fabric_link *l, struct kind *k, int what, unsigned v)
+{
+	struct fb_finding o;
+	char text[32];
+	int n = 0;
+	unsigned best = best_of_kind(k, what, &n);
+	if (v >= best)
+		return;
+	int slow = slower(k, what, best), all = k->n[what];
+	bool few = slow == 1 || slow * 4 <= all;
+	if (!few && (!k->told || slow * 2 > all)) {
+		tell_many(j, k, what, best, slow);
+		return;
+	}
+	start(j, check_of[what], l, &o);
+	observe(j->f, l, &o, few && k->told ? FB_CHECK_FAIL : FB_CHECK_WARN);
+	fb_find_expected(&o,
+		k->told ? "the best of the links between the same devices"
+			: "the best of such links; what the devices are is not told",
+		"%s, as %d of %d", words(best, what, text, sizeof(text)), n, all);
+	fabric_keep(j, check_of[what], &o);
+}
+
+static void judge_link(struct fabric_judge *j, const struct fabric_link *l, struct kind *k,
 	int what, unsigned widest)
 {
 	unsigned v = link_value(j->f, l, what), best = best_of_ends(j->f, l, what, widest);
 	struct fb_finding o;
 	char text[32];
-	int n = 0, slow;
 	if (judge_ends(j, l, what) || !comparable(v, what))
 		return;
-	bool known = best > 0;
-	if (!known)
-		best = usual(k, what, &n);
-	if (best == 0 || v >= best)
+	if (best == 0) {
+		judge_by_kind(j, l, k, what, v);
 		return;
-	slow = slower(k, what, best);
-	bool sure = known || (k->told && (slow == 1 || slow * 4 <= k->n[what]));
+	}
+	if (v >= best)
+		return;
 	start(j, check_of[what], l, &o);
-	observe(j->f, l, &o, sure ? FB_CHECK_FAIL : FB_CHECK_WARN);
-	if (known)
-		fb_find_expected(&o, "the best that both ends support", "%s",
-			words(best, what, text, sizeof(text)));
-	else
-		fb_find_expected(&o,
-			k->told ? "most links between the same devices"
-				: "most such links; what the devices are is not told",
-			"%s, as %d of %d", words(best, what, text, sizeof(text)), n, k->n[what]);
+	observe(j->f, l, &o, FB_CHECK_FAIL);
+	fb_find_expected(
+		&o, "the best that both ends support", "%s", words(best, what, text, sizeof(text)));
 	fabric_keep(j, check_of[what], &o);
+}
+
+/* Did the source print something for which it, or we, have no name? *code gets the number, if one
+ * was told. */
+static bool nameless(const struct fabric *f, const struct fabric_link *l, int what, unsigned *code)
+{
+	const int ends[] = {l->a, l->b};
+	bool seen = false;
+	for (int i = 0; i < 2; i++) {
+		const struct fabric_port *p = &f->port.v[ends[i]];
+		if (what == WIDTH) {
+			seen = seen || p->width == FABRIC_BAD_WIDTH;
+		} else if (p->width && (p->speed == FABRIC_NO_SPEED || p->speed & FABRIC_CODE)) {
+			seen = true;
+			*code = p->speed & FABRIC_CODE ? p->speed : *code;
+		}
+	}
+	return seen;
 }
 
 /* Rates that the source has no name for, once. */
@@ -288,18 +343,15 @@ void fabric_judge_links(struct fabric_judge *j)
 			if (inner(f, l))
 				continue;
 			unsigned v = link_value(f, l, what);
-			unsigned raw =
-				what == SPEED ? f->port.v[l->a].speed : f->port.v[l->a].width;
 			if (comparable(v, what) && v < 64) {
 				of[v]++;
 				judged++;
-			} else if (raw & FABRIC_CODE || raw == FABRIC_BAD_WIDTH ||
-				   f->port.v[l->a].width) {
+			} else if (nameless(f, l, what, &code)) {
 				unknown++;
-				code = raw & FABRIC_CODE ? raw : code;
 			}
 			int at = fabric_map_get(&k.index, kind_key(f, l, &told));
-			judge_link(j, l, &k.kind.v[at], what, widest);
+			if (at >= 0 && k.kind.v)
+				judge_link(j, l, &k.kind.v[at], what, widest);
 		}
 		tell_unknown(j, what, unknown, code);
 		sum_up(j, what, of, judged);

@@ -211,6 +211,69 @@ static void test_slow(void **state)
 	judged_free(&j);
 }
 
+/* Half the links slower than the best: one warning, not a hundred. */
+static void test_many_slow(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	struct judged j;
+	FILE *out = open_memstream(&text, &len);
+	made_switch_head(out, MADE_LEAF, "leaf", 0, 1);
+	for (int p = 1; p <= 20; p++)
+		fprintf(out, "[%d]\t\"H-%016x\"[1](%x) \t\t# \"n%d mlx5_0\" lid 9 4x%s\n", p,
+			0x100 + p * 2, 0x101 + p * 2, p, p <= 11 ? "EDR" : "HDR");
+	for (int p = 1; p <= 20; p++)
+		fprintf(out,
+			"vendid=0x2c9\ndevid=0x101b\ncaguid=0x%x\nCa\t1 \"H-%016x\"\t\t# \"n%d mlx5_0\"\n"
+			"[1](%x) \t\"S-%016" PRIx64
+			"\"[%d]\t\t# lid 9 lmc 0 \"leaf0\" lid 1 4x%s\n",
+			0x100 + p * 2, 0x100 + p * 2, p, 0x101 + p * 2, (uint64_t)MADE_LEAF, p,
+			p <= 11 ? "EDR" : "HDR");
+	fclose(out);
+	judge_text(&j, text, len, fabric_parse_discover, NULL, NULL);
+	assert_int_equal(j.rc, 0);
+	assert_only(&j, "fab.speed", 1);
+	assert_has(row_text(&j, "fab.speed", "warn", 0, "observed"),
+		"11 of 20 links between the same devices");
+	judged_free(&j);
+	free(text);
+}
+
+/* What dumps may hold besides: chassis, outer ports, names with quotes and dashes or without. */
+static void test_dialects(void **state)
+{
+	static const char grouped[] =
+		"Chassis 1 (guid 0x8f10400411f56)\nHostname: core\n\n# Spine Nodes\nvendid=0x8f1\ndevid=0x5a42\n"
+		"sysimgguid=0x8f10400411f56\t\t# Chassis 1\nswitchguid=0x10(10)\t# sLB-2024 spine 1\n"
+		"Switch\t24 \"S-0000000000000010\"\t\t# \"a - b's \"core\"\" base port 0 lid 1 lmc 0\n"
+		"[1][ext 12]\t\"H-0000000000000020\"[1][ext 1](21) \t\t# \"n1 HCA-1\" lid 2 4xQDR\n"
+		"\nNon-Chassis Nodes\n\nvendid=0x2c9\ndevid=0x1\ncaguid=0x20\nCa\t2 \"H-0000000000000020\"\t\t"
+		"# \"n1 HCA-1\"\n[1](21) \t\"S-0000000000000010\"[1][ext 12]\t\t# lid 2 lmc 0 \"core\" lid 1 4xQDR\r\n";
+	static const char ports[] =
+		"CA     2  1 0x0000000000000021 4x FDR10 - SW     1  1 0x0000000000000010 ( n1 HCA-1 - sw one )\n"
+		"CA     3  1 0x0000000000000031 ?? ??? - SW     1  2 0x0000000000000010 ( 'n2's HCA-1' - 'SwitchX -  M' )\n"
+		"SW     1  3 0x0000000000000010 4x SDR                                    sw one\n";
+	struct judged j;
+	judge_text(&j, grouped, sizeof(grouped) - 1, fabric_parse_discover, NULL, NULL);
+	if (j.rc < 0)
+		fail_msg("%s", j.e.msg);
+	assert_int_equal(j.f->link.n, 1);
+	assert_string_equal(j.f->node.v[0].name, "a - b's \"core\"");
+	assert_int_equal(j.f->node.v[0].device, 0x5a42);
+	assert_int_equal(j.f->port.v[j.f->node.v[1].first].speed, FABRIC_QDR);
+	judged_free(&j);
+	judge_text(&j, ports, sizeof(ports) - 1, fabric_parse_discover, NULL, NULL);
+	if (j.rc < 0)
+		fail_msg("%s", j.e.msg);
+	assert_int_equal(j.f->link.n, 2);
+	assert_string_equal(j.f->node.v[0].name, "n1 HCA-1");
+	assert_string_equal(j.f->node.v[1].name, "sw one");
+	assert_string_equal(j.f->node.v[2].name, "n2's HCA-1");
+	assert_has(row_text(&j, "fab.speed", "pass", 0, "observed"), "1 FDR10");
+	assert_int_equal(count_rows(&j, "fab.width", "info"), 1);
+	judged_free(&j);
+}
+
 /* NDR and XDR by name, and a code that has none. */
 static void test_new_speeds(void **state)
 {
@@ -472,6 +535,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_factory),
 		cmocka_unit_test(test_pci_names),
 		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_many_slow),
+		cmocka_unit_test(test_dialects),
 		cmocka_unit_test(test_new_speeds),
 		cmocka_unit_test(test_linkinfo),
 		cmocka_unit_test(test_leaves),

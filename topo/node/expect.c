@@ -314,9 +314,12 @@ int node_expect_parse(
 	snprintf(x->path, sizeof(x->path), "%.255s", name);
 	x->dev = calloc(EXPECT_MAX_DEVS, sizeof(*x->dev));
 	r.device_seen = calloc(EXPECT_MAX_DEVS, sizeof(*r.device_seen));
-	int rc = x->dev && r.device_seen
-			 ? fb_ini_parse(text, len, name, key_of, &r, e)
-			 : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", name);
+	if (!x->dev || !r.device_seen) {
+		free(r.device_seen);
+		node_expect_free(x);
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", name);
+	}
+	int rc = fb_ini_parse(text, len, name, key_of, &r, e);
 	if (rc == 0 && r.seen == 0 && x->n_dev == 0) {
 		rc = fb_fail_usage(e, "%s says nothing", name);
 		fb_hint(e, "fabricbench check node --learn writes the file of a good node");

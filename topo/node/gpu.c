@@ -364,8 +364,9 @@ static void read_recorded(const struct fb_sysroot *r, struct gpu_facts *g)
 			GPU_Q_FILE);
 	else if (g->n == 0)
 		snprintf(g->why, sizeof(g->why), "not available: the driver sees no GPU");
-	if (links)
-		rc = gpu_parse_nvlink(links, g);
+	if (links && gpu_parse_nvlink(links, g) < 0)
+		snprintf(g->links_read, sizeof(g->links_read), "%s, which is unreadable",
+			GPU_NVLINK_FILE);
 	free(q);
 	free(links);
 }

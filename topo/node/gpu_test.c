@@ -215,7 +215,7 @@ FAKE nvmlDeviceGetEccMode(device d, int *now, int *later)
 FAKE nvmlDeviceGetTotalEccErrors(device d, int type, int counter, unsigned long long *v);
 FAKE nvmlDeviceGetTotalEccErrors(device d, int type, int counter, unsigned long long *v)
 {
-	*v = (unsigned long long)(index_of(d) * (1 + type + 10 * counter));
+	*v = (unsigned long long)index_of(d) * (unsigned)(1 + type + 10 * counter);
 	return index_of(d) == 2 ? 3 : 0;
 }
 FAKE nvmlDeviceGetRemappedRows(

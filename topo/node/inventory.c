@@ -345,7 +345,7 @@ void node_inv_memory(struct node_run *c)
 		double least = 1e30, most = 0;
 		for (size_t i = 0; i < n->t->n_numa; i++) {
 			double m = (double)n->t->numa[i].memory;
-			if (!n->t->numa[i].cpus[0])
+			if (!node_own_memory(n->t, i))
 				continue;
 			least = m < least ? m : least;
 			most = m > most ? m : most;

@@ -99,7 +99,7 @@ static void print_machine(struct node *n, FILE *out)
 	print_rate(out, "nic-rate", common_rate(n));
 	if (t->n_packages > 0) {
 		for (size_t i = 0; i < t->n_numa; i++)
-			nodes += t->numa[i].cpus[0] != '\0';
+			nodes += node_own_memory(t, i);
 		fprintf(out, "sockets = %zu\n", t->n_packages);
 		if (nodes > 0 && nodes % t->n_packages == 0)
 			fprintf(out, "numa-per-socket = %zu\n", nodes / t->n_packages);

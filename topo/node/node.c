@@ -367,6 +367,16 @@ unsigned node_common_cpus(const char *a, const char *b)
 	return both > 0 ? (unsigned)both : 0;
 }
 
+bool node_own_memory(const struct topo *t, size_t i)
+{
+	if (!t->numa[i].cpus[0])
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(t->numa[k].cpus, t->numa[i].cpus) == 0)
+			return false;
+	return true;
+}
+
 /* ---- devices --------------------------------------------------------------------------------- */
 
 size_t node_count_gpus(const struct node *n)
@@ -403,8 +413,12 @@ static int find_devices(struct node *n)
 	struct topo_dev *rows = NULL;
 	size_t n_rows = 0;
 	int rc = topo_devices(n->t, &rows, &n_rows);
-	if (rc < 0)
+	if (rc == 0 && (n_rows > NODE_MAX_DEVICES || n->t->n_gpus > NODE_MAX_GPUS))
+		rc = -EFBIG;
+	if (rc < 0) {
+		free(rows);
 		return rc;
+	}
 	n->dev = calloc(n_rows + 1, sizeof(*n->dev));
 	for (size_t i = 0; i < n_rows && n->dev; i++) {
 		const struct topo_dev *d = &rows[i];
@@ -484,7 +498,12 @@ int node_open(struct node *n, const struct fb_sysroot *r, struct fb_err *e)
 	rc = n->config ? find_devices(n) : -ENOMEM;
 	if (rc < 0) {
 		node_close(n);
-		return fb_fail(e, FB_EXIT_UNMEASURED, rc, "no memory for the node's devices");
+		return rc == -EFBIG ? fb_fail(e, FB_EXIT_USAGE, rc,
+					      "no node has more than %d GPUs, or %d GPUs and "
+					      "network devices",
+					      NODE_MAX_GPUS, NODE_MAX_DEVICES)
+				    : fb_fail(e, FB_EXIT_UNMEASURED, rc,
+					      "no memory for the node's devices");
 	}
 	name_node(n);
 	find_place(n);

@@ -36,13 +36,18 @@ extern const char *const node_role_names[];
 /** Where the node stands: it decides what access control (ACS) should be. */
 enum node_place { NODE_BARE_METAL, NODE_VM_HOST, NODE_GUEST };
 
+/* Beyond these a tree is no node; checks compare devices with each other. */
+#define NODE_MAX_GPUS    256
+#define NODE_MAX_DEVICES 4096
+
 /** A GPU, an RDMA device, or an interface without one. */
 struct node_dev {
-	char name[64];      /**< "GPU0", "mlx5_0" */
-	char subject[96];   /**< "GPU0 (0000:3b:00.0)" */
-	int pci;            /**< index in topo's pci[], TOPO_UNKNOWN */
-	int gpu, rdma, nic; /**< index in topo's arrays; -1: it is none */
-	bool function;      /**< a physical PCI function: neither virtual nor software */
+	char name[64];       /**< "GPU0", "mlx5_0" */
+	char subject[96];    /**< "GPU0 (0000:3b:00.0)" */
+	int pci;             /**< index in topo's pci[], TOPO_UNKNOWN */
+	int gpu, rdma, nic;  /**< index in topo's arrays; -1: it is none */
+	enum topo_path near; /**< of a network device: to the nearest GPU */
+	bool function;       /**< a physical PCI function: neither virtual nor software */
 	enum node_role role;
 	const char *role_why;
 };
@@ -138,6 +143,9 @@ enum topo_path node_path(const struct node *n, const struct node_dev *a, const s
 bool node_in_cpulist(const char *list, unsigned cpu);
 /** How many CPUs are in both lists. */
 unsigned node_common_cpus(const char *a, const char *b);
+/** Is numa[i] the memory that its CPUs use by default: not one without CPUs, not HBM or other
+ * memory beside theirs? */
+bool node_own_memory(const struct topo *t, size_t i);
 /** How many devices are GPUs, or have the role. */
 size_t node_count_gpus(const struct node *n);
 size_t node_count_role(const struct node *n, enum node_role role);

@@ -218,6 +218,7 @@ static void break_pci(const struct test_tree *t)
 	/* Requests of 128, payload of 128, ordering strict. */
 	machine_config(t, machine_bdf(true, 0, bdf), 0, 0, 0);
 	machine_config(t, "0000:12:00.0", MACHINE_CONTROL, 0x1d, 0);
+	machine_config(t, "0000:40:01.0", MACHINE_CONTROL, 0x1d, 0);     /* a root port */
 	tree_file(t, "/sys/kernel/iommu_groups/19", "type", "DMA-FQ\n"); /* GPU0, bus 13 */
 	set(t, true, 4, "numa_node", "-1\n");
 	tree_write(t, "/dmesg.txt",
@@ -321,6 +322,7 @@ static void bad(void **state)
 	assert_string_equal(state_at(&x, "pci.link_speed", "mlx5_0"), "fail");
 	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:12:00.0"), "fail");
 	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:12:01.0"), "pass");
+	assert_string_equal(state_at(&x, "pci.acs_baremetal", "0000:40:01.0"), "warn");
 	assert_string_equal(state_at(&x, "gpu.xid", "GPU0"), "fail");
 	assert_string_equal(state_at(&x, "gpu.xid", "GPU1"), "info");
 	assert_string_equal(state_at(&x, "ib.rate", "mlx5_2"), "fail");
@@ -627,6 +629,74 @@ static void links_alone(void **state)
 	examined_end(&x);
 }
 
+/* ---- recorded nodes -------------------------------------------------------------------------- */
+
+/* Meta's labelled recordings, each a list of files. */
+static void unpack(const struct test_tree *tree, const char *name)
+{
+	char path[256], *text = NULL;
+	size_t len = 0;
+	struct fb_err e = {0};
+	const char *file;
+	json_t *value;
+	tree_join(path, sizeof(path), "topo/node/testdata/gcm-%s.json", name);
+	if (fb_read_file(path, 1u << 20, &text, &len, &e) != 0)
+		fail_msg("%s", e.msg);
+	json_t *files = fb_json_parse(text, len, path, &e);
+	assert_non_null(files);
+	json_object_foreach (files, file, value) {
+		char device[16], link[96], to[128];
+		const char *at = strstr(file, "/infiniband/");
+		tree_write(tree, file, json_string_value(value));
+		if (!at || !strstr(file, "/node_type"))
+			continue;
+		tree_join(device, sizeof(device), "%.*s", (int)strcspn(at + 12, "/"), at + 12);
+		tree_join(link, sizeof(link), "/sys/class/infiniband/%s", device);
+		tree_join(to, sizeof(to), "%.*s/%s", (int)(at + 11 - file), file, device);
+		tree_link(tree, link, to);
+		tree_join(link, sizeof(link), "%s/device", to);
+		tree_join(to, sizeof(to), "%.*s", (int)(at - file), file);
+		tree_link(tree, link, to);
+	}
+	json_decref(files);
+	free(text);
+}
+
+/* Right readings: MANIFEST of the recordings: healthy; LINK_RATE_MISMATCH; stuck in INIT. */
+static void recorded(void **state)
+{
+	static const struct {
+		const char *name, *state, *rate, *bad;
+	} cases[] = {{"learn_good", "pass", "pass", NULL},
+		{"learn_ib_intf_bad_rate", "pass", "fail", "mlx5_0"},
+		{"learn_stuck_ib_intf", "fail", "skip", "mlx5_8"}};
+	for (size_t i = 0; i < 3; i++) {
+		struct examined x;
+		struct fb_err e = {0};
+		tree_begin(&x, NULL);
+		unpack(&x.tree, cases[i].name);
+		open_node(&x);
+		if (node_expect_read("dgx-a100", &x.node.expect, &e) != 0)
+			fail_msg("%s", e.msg);
+		run_all(&x);
+		is(&x, "inv.nic_count", "pass");
+		if (!cases[i].bad) {
+			/* The others do not tell links. */
+			assert_string_equal(state_at(&x, "pci.link_width", "mlx5_8"), "pass");
+			is(&x, "ib.port_state", "pass");
+			is(&x, "ib.rate", "pass");
+		} else {
+			assert_string_equal(
+				state_at(&x, "ib.port_state", cases[i].bad), cases[i].state);
+			assert_string_equal(state_at(&x, "ib.rate", cases[i].bad), cases[i].rate);
+		}
+		if (i == 2)
+			assert_string_equal(state_at(&x, "ib.port_state", "mlx5_0"), "pass");
+		note(seen_all(state), &x);
+		examined_end(&x);
+	}
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 static void rising_counters(void **state)
@@ -699,6 +769,7 @@ int main(void)
 		cmocka_unit_test_prestate(four_of_four, seen),
 		cmocka_unit_test_prestate(lost_gpu, seen),
 		cmocka_unit_test_prestate(links_alone, seen),
+		cmocka_unit_test_prestate(recorded, seen),
 		cmocka_unit_test_prestate(rising_counters, seen),
 		cmocka_unit_test_prestate(not_root, seen),
 		cmocka_unit_test_prestate(all_states_seen, seen),

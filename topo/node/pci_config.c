@@ -129,41 +129,63 @@ void node_relaxed_ordering(struct node_run *c)
 
 /* ---- ACS ------------------------------------------------------------------------------------- */
 
-/* Bridges that traffic between two devices passes below the nearest bridge above both, that one
- * included. @return their number; 0: they meet at the root */
-static size_t between(const struct topo *t, int a, int b, int *bridges, size_t max)
+/* How a bridge stands to the traffic between GPUs and their NICs. */
+enum on_path {
+	OFF_PATH,
+	ABOVE_PATH, /* shared by both, and not passed: the traffic turns below it */
+	ON_PATH
+};
+
+static size_t raise(enum on_path *mark, int bridge, enum on_path to)
+{
+	size_t fresh = mark[bridge] == OFF_PATH;
+	if (mark[bridge] < to)
+		mark[bridge] = to;
+	return fresh;
+}
+
+/* Marks the bridges of one pair. Those that meet at no bridge pass all of theirs, where no nearer
+ * NIC is. @return how many were not marked before */
+static size_t mark_pair(const struct topo *t, int a, int b, bool nearest, enum on_path *mark)
 {
 	int ca[MAX_CHAIN], cb[MAX_CHAIN];
-	size_t na = node_chain(t, a, ca, MAX_CHAIN), nb = node_chain(t, b, cb, MAX_CHAIN), n = 0;
+	size_t na = node_chain(t, a, ca, MAX_CHAIN), nb = node_chain(t, b, cb, MAX_CHAIN);
+	size_t ia = na, ib = nb, fresh = 0;
+	for (size_t i = 1; i < na && ia == na; i++)
+		for (size_t j = 1; j < nb && ia == na; j++)
+			if (ca[i] == cb[j]) {
+				ia = i;
+				ib = j;
+			}
+	if (ia == na && !nearest)
+		return 0;
 	for (size_t i = 1; i < na; i++)
-		for (size_t j = 1; j < nb; j++) {
-			if (ca[i] != cb[j])
-				continue;
-			for (size_t k = 1; k <= i && n < max; k++)
-				bridges[n++] = ca[k];
-			for (size_t k = 1; k < j && n < max; k++)
-				bridges[n++] = cb[k];
-			return n;
-		}
-	return 0;
+		fresh += raise(mark, ca[i], i <= ia ? ON_PATH : ABOVE_PATH);
+	for (size_t j = 1; j < nb && j < ib; j++)
+		fresh += raise(mark, cb[j], ON_PATH);
+	return fresh;
 }
 
 /* Marks every bridge between a GPU and a NIC of this node. @return how many */
-static size_t mark_shared(const struct node *n, bool *mark)
+static size_t mark_shared(const struct node *n, enum on_path *mark)
 {
-	int bridges[2 * MAX_CHAIN];
 	size_t marked = 0;
-	for (size_t i = 0; i < n->n_dev; i++)
-		for (size_t k = 0; k < n->n_dev && n->dev[i].gpu >= 0; k++) {
-			const struct node_dev *g = &n->dev[i], *d = &n->dev[k];
-			if (d->rdma < 0 || g->pci < 0 || d->pci < 0)
+	for (size_t i = 0; i < n->n_dev; i++) {
+		const struct node_dev *g = &n->dev[i];
+		enum topo_path best = TOPO_PATH_UNKNOWN;
+		if (g->gpu < 0 || g->pci < 0)
+			continue;
+		for (size_t k = 0; k < n->n_dev; k++)
+			if (n->dev[k].rdma >= 0 && node_path(n, g, &n->dev[k]) < best)
+				best = node_path(n, g, &n->dev[k]);
+		for (size_t k = 0; k < n->n_dev; k++) {
+			const struct node_dev *d = &n->dev[k];
+			if (d->rdma < 0 || d->pci < 0)
 				continue;
-			size_t m = between(n->t, g->pci, d->pci, bridges, 2 * MAX_CHAIN);
-			for (size_t j = 0; j < m; j++) {
-				marked += !mark[bridges[j]];
-				mark[bridges[j]] = true;
-			}
+			bool nearest = best == TOPO_PATH_PHB && node_path(n, g, d) == best;
+			marked += mark_pair(n->t, g->pci, d->pci, nearest, mark);
 		}
+	}
 	return marked;
 }
 
@@ -178,13 +200,13 @@ static const char *acs_text(unsigned control, char *buf, size_t len)
 	return buf;
 }
 
-typedef void (*judge_bridge)(
-	struct fb_finding *f, const struct topo_pci *p, unsigned acs, unsigned control);
+typedef void (*judge_bridge)(struct fb_finding *f, const struct topo_pci *p, bool passed,
+	unsigned acs, unsigned control);
 
 static void each_bridge(struct node_run *c, judge_bridge judge)
 {
 	struct node *n = c->n;
-	bool *mark = calloc(n->t->n_pci + 1, sizeof(*mark));
+	enum on_path *mark = calloc(n->t->n_pci + 1, sizeof(*mark));
 	if (!mark || mark_shared(n, mark) == 0) {
 		node_skip(c, "not available: no GPU and NIC share a switch here");
 		free(mark);
@@ -203,26 +225,30 @@ static void each_bridge(struct node_run *c, judge_bridge judge)
 				"not visible from here: the extended configuration space is not "
 				"there");
 		else if (k)
-			judge(&f, &n->t->pci[i], acs, acs ? node_u16(k, acs + 6) : 0);
+			judge(&f, &n->t->pci[i], mark[i] == ON_PATH, acs,
+				acs ? node_u16(k, acs + 6) : 0);
 		node_emit(c, &f);
 	}
 	free(mark);
 }
 
 static void judge_bare(
-	struct fb_finding *f, const struct topo_pci *p, unsigned acs, unsigned control)
+	struct fb_finding *f, const struct topo_pci *p, bool passed, unsigned acs, unsigned control)
 {
 	char text[48];
 	if (!acs) {
 		fb_find(f, FB_CHECK_PASS, "no access control here: nothing is redirected");
 		return;
 	}
+	bool redirect = control & ACS_REDIRECT;
 	fb_find(f,
-		control & ACS_REDIRECT ? FB_CHECK_FAIL
-		: control & ACS_SV     ? FB_CHECK_WARN
-				       : FB_CHECK_PASS,
+		redirect && passed               ? FB_CHECK_FAIL
+		: redirect || (control & ACS_SV) ? FB_CHECK_WARN
+						 : FB_CHECK_PASS,
 		"ACS control 0x%02x: %s%s", control, acs_text(control, text, sizeof(text)),
-		control & ACS_REDIRECT ? ": GPU and NIC talk by way of the root" : "");
+		redirect && passed ? ": GPU and NIC talk by way of the root"
+		: redirect         ? ": above both; what turns below it does not pass it"
+				   : "");
 	fb_find_expected(f, "peer traffic must turn at the switch (NCCL, Troubleshooting: PCI ACS)",
 		"RR, CR and UF off");
 	fb_find_remedy(f,
@@ -233,7 +259,8 @@ static void judge_bare(
 
 static bool place_is(const struct node *n, enum node_place place)
 {
-	if (n->expect.place != EXPECT_PLACE_ANY && n->place != NODE_GUEST)
+	/* The site knows best: a guest may have been given whole switches. */
+	if (n->expect.place != EXPECT_PLACE_ANY)
 		return place ==
 		       (n->expect.place == EXPECT_PLACE_HOST ? NODE_VM_HOST : NODE_BARE_METAL);
 	return n->place == place;
@@ -248,11 +275,12 @@ void node_acs_baremetal(struct node_run *c)
 }
 
 static void judge_host(
-	struct fb_finding *f, const struct topo_pci *p, unsigned acs, unsigned control)
+	struct fb_finding *f, const struct topo_pci *p, bool passed, unsigned acs, unsigned control)
 {
 	char text[48];
-	if (!acs) {
-		fb_find(f, FB_CHECK_PASS, "no access control on this port");
+	if (!acs || !passed) {
+		fb_find(f, FB_CHECK_PASS, "%s",
+			acs ? "above both, not passed" : "no access control on this port");
 		return;
 	}
 	fb_find(f, (control & ACS_VM_HOST) == ACS_VM_HOST ? FB_CHECK_PASS : FB_CHECK_FAIL,

@@ -281,6 +281,10 @@ void node_gpu_nic_balance(struct node_run *c)
 	struct node *n = c->n;
 	if (!has_pairs(c))
 		return;
+	if (node_count_role(n, NODE_ROLE_COMPUTE) > NODE_MAX_GPUS) {
+		node_skip(c, "not available: more NICs than there can be GPUs");
+		return;
+	}
 	size_t *gpu = calloc(n->n_dev, sizeof(*gpu)), *nic = calloc(n->n_dev, sizeof(*nic));
 	enum topo_path *best = calloc(n->n_dev, sizeof(*best));
 	int *taken = calloc(n->n_dev, sizeof(*taken));
@@ -295,7 +299,8 @@ void node_gpu_nic_balance(struct node_run *c)
 				nic[m.n_nic++] = i;
 			taken[i] = -1;
 		}
-		judge_balance(c, &m, best);
+		if (m.n_nic > 0)
+			judge_balance(c, &m, best);
 	}
 	free(gpu);
 	free(nic);
@@ -310,7 +315,7 @@ static size_t nodes_with_cpus(const struct topo *t)
 {
 	size_t k = 0;
 	for (size_t i = 0; i < t->n_numa; i++)
-		k += t->numa[i].cpus[0] != '\0';
+		k += node_own_memory(t, i);
 	return k;
 }
 
@@ -429,7 +434,7 @@ static void judge_memory(struct node_run *c)
 	fb_find_read(&f, "/sys/devices/system/node/node*/meminfo");
 	fb_find_expected(&f, "memory bandwidth of each node", "as much on each node");
 	for (size_t i = 0; i < t->n_numa; i++) {
-		if (!t->numa[i].cpus[0])
+		if (!node_own_memory(t, i))
 			continue;
 		told += t->numa[i].memory > 0;
 		least = t->numa[i].memory < least ? t->numa[i].memory : least;

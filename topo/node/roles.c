@@ -89,8 +89,7 @@ static bool like_a_near_one(const struct node *n, const struct node_dev *d, enum
 		const struct node_dev *o = &n->dev[i];
 		if (o == d || o->role != NODE_ROLE_COMPUTE || o->pci < 0)
 			continue;
-		if (nearest_to_gpus(n, o) <= limit &&
-			t->pci[o->pci].vendor == t->pci[d->pci].vendor &&
+		if (o->near <= limit && t->pci[o->pci].vendor == t->pci[d->pci].vendor &&
 			t->pci[o->pci].device == t->pci[d->pci].device &&
 			depth(t, o->pci) == depth(t, d->pci))
 			return true;
@@ -105,6 +104,7 @@ static void by_gpus(struct node *n)
 	for (size_t i = 0; i < n->n_dev; i++)
 		if (n->dev[i].role == NODE_ROLE_COMPUTE) {
 			enum topo_path p = nearest_to_gpus(n, &n->dev[i]);
+			n->dev[i].near = p;
 			best = p < best ? p : best;
 		}
 	if (best == TOPO_PATH_UNKNOWN || best == TOPO_PATH_SYS)
@@ -113,7 +113,7 @@ static void by_gpus(struct node *n)
 	/* Far ones are marked only when all have been looked at. */
 	for (size_t i = 0; i < n->n_dev; i++) {
 		struct node_dev *d = &n->dev[i];
-		if (d->role != NODE_ROLE_COMPUTE || nearest_to_gpus(n, d) <= limit)
+		if (d->role != NODE_ROLE_COMPUTE || d->near <= limit)
 			continue;
 		if (like_a_near_one(n, d, limit))
 			d->role_why = "a card like those beside GPUs, in a place like theirs";
@@ -124,8 +124,7 @@ static void by_gpus(struct node *n)
 		struct node_dev *d = &n->dev[i];
 		if (d->role != NODE_ROLE_COMPUTE || d->role_why)
 			continue;
-		d->role = nearest_to_gpus(n, d) <= TOPO_PATH_NODE ? NODE_ROLE_STORAGE
-								  : NODE_ROLE_MANAGEMENT;
+		d->role = d->near <= TOPO_PATH_NODE ? NODE_ROLE_STORAGE : NODE_ROLE_MANAGEMENT;
 		d->role_why = d->role == NODE_ROLE_STORAGE
 				      ? "no GPU shares its switch, as others' do"
 				      : "no GPU in its NUMA node";

@@ -19,7 +19,7 @@ const struct node_check node_checks[] = {
 		 "pass: as wide as both ends can, or as machine.ini says; fail: narrower; skip: "
 		 "unknown, or an emulated port",
 		 "power off; reseat the card or its riser", "the node is down meanwhile",
-		 "PCI Express Base Specification, Link Status", CONSTRUCTED},
+		 "PCI Express Base Specification, Link Status", RECORDED},
 		node_link_width},
 	{{"pci.link_speed", "speed of GPU and NIC links",
 		 PCI "B/{current,max}_link_speed, both ends",
@@ -71,8 +71,8 @@ const struct node_check node_checks[] = {
 		node_relaxed_ordering},
 	{{"pci.acs_baremetal", "no ACS redirect between GPU and NIC, on bare metal",
 		 "PCI configuration space, ACS Control of the bridges that both share",
-		 "pass: RR, CR and UF off; warn: SV alone; fail: a redirect; skip: a virtual "
-		 "machine, or a host of such",
+		 "pass: RR, CR and UF off; warn: SV alone, or a redirect above the path; fail: a "
+		 "redirect on it; skip: a virtual machine, or a host of such",
 		 "setpci -s BRIDGE ECAP_ACS+6.w=0", "devices reach each other past the IOMMU",
 		 "NCCL user guide, Troubleshooting: PCI Access Control Services", CONSTRUCTED},
 		node_acs_baremetal},
@@ -242,7 +242,7 @@ const struct node_check node_checks[] = {
 	{{"inv.nic_count", "all compute NICs are there", IB "*",
 		 EXPECTED "; fail: fewer; warn: asymmetry, more",
 		 "lspci; dmesg | grep mlx5; reseat the card", "the node is down meanwhile",
-		 "one missing NIC leaves a rail empty", CONSTRUCTED},
+		 "one missing NIC leaves a rail empty", RECORDED},
 		node_inv_nic_count},
 	{{"inv.nvlink_count", "all NVLinks are up",
 		 "nvmlDeviceGetNvLinkState, nvidia-smi nvlink -s",
