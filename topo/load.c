@@ -142,6 +142,11 @@ int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 		rc = topo_read_net(t, r, e);
 	if (!rc)
 		rc = topo_read_rdma(t, r, e);
+	if (!rc && topo_stand_ins()) {
+		topo_warn(t, "FABRICBENCH_STAND_INS: emulated devices stand for GPUs and NICs");
+		for (size_t i = 0; i < t->n_rdma; i++)
+			t->rdma[i].soft = t->rdma[i].soft && t->rdma[i].pci < 0;
+	}
 	if (rc) {
 		topo_free(t);
 		return fb_fail(

@@ -68,6 +68,12 @@ void topo_link_name(const struct fb_sysroot *r, const char *path, char *buf, siz
  */
 int *topo_root_numa(const struct topo *t);
 bool topo_is_gpu(const struct topo_pci *p);
+/**
+ * For the lab's tests alone (FABRICBENCH_STAND_INS=1): an emulator's display is a GPU, and a software
+ * RDMA device on a PCI interface is that interface's own, so that placement and node checks have
+ * something to judge on a machine with two NUMA nodes and PCIe switches that exists nowhere else.
+ */
+bool topo_stand_ins(void);
 /** Class InfiniBand, or a vendor and device known to do RDMA. */
 bool topo_does_rdma(const struct topo_pci *p);
 /** Warn of GPUs whose nearest NIC is on another NUMA node, where there are NICs at all. */
