@@ -24,3 +24,4 @@ SRC += bench/core/sysroot_tar.c
 CFLAGS_bench/core/sysroot_tar.c = $(if $(filter 1,$(HAVE_ARCHIVE)),-DFB_HAVE_ARCHIVE)
 TESTS += bench/core/sysroot_tar_test.c
 FUZZ += bench/core/sysroot_tar_fuzz.c
+SRC += bench/core/shipped.c

@@ -162,10 +162,11 @@ struct fabric {
 	bool maxima; /**< the source tells what ports could do */
 	bool counted;
 	bool anonymous;
-	char source[128];  /**< "ibnetdiscover", ... */
-	unsigned unplaced; /**< counters of ports that are not in the fabric */
-	unsigned silent;   /**< nodes that did not answer for their counters */
-	unsigned bare;     /**< blocks of HCAs without a port: the file may be cut off */
+	char source[128];    /**< "ibnetdiscover", ... */
+	unsigned unplaced;   /**< counters of ports that are not in the fabric */
+	unsigned unresolved; /**< ends told by a LID that no line has */
+	unsigned silent;     /**< nodes that did not answer for their counters */
+	unsigned bare;       /**< blocks of HCAs without a port: the file may be cut off */
 };
 
 struct fabric *fabric_new(void);

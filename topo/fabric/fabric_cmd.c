@@ -190,6 +190,11 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the findings");
 	if (rc == 0 && f->bare)
 		fb_doc_warn(doc, "%u HCAs have no port line: the file may be cut off", f->bare);
+	if (rc == 0 && f->unresolved)
+		fb_doc_warn(doc,
+			"%u ends are told only by a LID that no line has, and their cables are left "
+			"out: iblinkinfo -l tells GUIDs",
+			f->unresolved);
 	fabric_list_free(&list);
 	fabric_free(f);
 	return rc == 0 ? fb_check_verdict(&c->check, doc) : (int)e->exit;

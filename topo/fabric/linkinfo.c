@@ -312,6 +312,8 @@ static int resolve(struct info *in)
 		int peer = fabric_map_get(&lids, (uint64_t)p->lid << 8 | p->num);
 		if (peer >= 0)
 			rc = fabric_join(f, p->port, peer, p->line);
+		else
+			f->unresolved++;
 	}
 	fabric_map_free(&lids);
 	return rc < 0 ? fabric_no_memory(&in->r, rc) : 0;

@@ -15,12 +15,10 @@
 
 #include "bench/core/ini.h"
 #include "bench/core/json.h"
-#include "bench/core/proc.h"
+#include "bench/core/shipped.h"
 #include "bench/core/strbuf.h"
-#include "bench/core/sysroot.h"
 #include "bench/core/units.h"
 #include "topo/node/gpu.h"
-#include "version.h"
 
 void node_expect_none(struct node_expect *x)
 {
@@ -340,52 +338,10 @@ int node_expect_parse(
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
-/* Folders of shipped expectations, nearest first: of the tree, of what is installed or unpacked.
- * The last hops serve tests, whose programs lie deeper in the build folder. */
-static const char *const places[] = {"../share/fabricbench/expect", "../../scripts/expect",
-	"../../../../scripts/expect", "../../../../../scripts/expect"};
-#define N_PLACES (sizeof(places) / sizeof(places[0]))
-
-static bool place(size_t i, char *buf, size_t len)
-{
-	char program[PATH_MAX];
-	if (i == N_PLACES)
-		return snprintf(buf, len, "%s/share/fabricbench/expect", FB_PREFIX) < (int)len;
-	if (i > N_PLACES || fb_self_path(program, sizeof(program)) != 0)
-		return false;
-	char *slash = strrchr(program, '/');
-	if (slash)
-		*slash = '\0';
-	return snprintf(buf, len, "%s/%s", program, places[i]) < (int)len;
-}
-
-static bool shipped(const char *name, char *buf, size_t len)
-{
-	char dir[PATH_MAX];
-	for (size_t i = 0; i <= N_PLACES; i++)
-		if (place(i, dir, sizeof(dir)) &&
-			snprintf(buf, len, "%s/%s.ini", dir, name) < (int)len &&
-			access(buf, R_OK) == 0)
-			return true;
-	return false;
-}
-
 static int not_found(const char *asked, struct fb_err *e)
 {
-	struct fb_sysroot live = {.dir = NULL};
 	struct fb_strbuf all = {0};
-	char dir[PATH_MAX], **names = NULL;
-	for (size_t i = 0; i <= N_PLACES && all.len == 0; i++) {
-		if (!place(i, dir, sizeof(dir)) || fb_sysroot_list(&live, dir, &names) < 0)
-			continue;
-		for (char **n = names; *n; n++) {
-			size_t len = strlen(*n);
-			if (len > 4 && strcmp(*n + len - 4, ".ini") == 0)
-				fb_strbuf_printf(
-					&all, "%s%.*s", all.len ? ", " : "", (int)(len - 4), *n);
-		}
-		fb_sysroot_names_free(names);
-	}
+	fb_shipped_names("expect", &all);
 	fb_fail(e, FB_EXIT_USAGE, ENOENT,
 		"there is neither a file nor a shipped expectation \"%.200s\"", asked);
 	if (all.s)
@@ -402,7 +358,7 @@ int node_expect_read(const char *name, struct node_expect *x, struct fb_err *e)
 	size_t len = 0;
 	node_expect_none(x);
 	bool bare = !strchr(name, '/') && access(name, F_OK) != 0;
-	if (bare && !shipped(name, path, sizeof(path)))
+	if (bare && !fb_shipped("expect", name, path, sizeof(path)))
 		return not_found(name, e);
 	const char *from = bare ? path : name;
 	int rc = fb_read_file(from, FB_INI_MAX_BYTES, &text, &len, e);

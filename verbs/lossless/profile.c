@@ -15,11 +15,9 @@
 
 #include "bench/core/ini.h"
 #include "bench/core/json.h"
-#include "bench/core/proc.h"
+#include "bench/core/shipped.h"
 #include "bench/core/strbuf.h"
-#include "bench/core/sysroot.h"
 #include "bench/core/units.h"
-#include "version.h"
 
 #define MAX_BYTES 65536
 #define MAX_DSCPS 4
@@ -271,53 +269,10 @@ static int parse(
 
 /* ---- finding it ------------------------------------------------------------------------------ */
 
-/* Folders of shipped profiles, nearest first: of the tree, of what is installed or unpacked. The
- * last hops serve tests, whose programs lie deeper in the build folder. */
-static const char *const places[] = {
-	"../share/fabricbench/profiles", "../../scripts/profiles", "../../../../scripts/profiles"};
-#define N_PLACES (sizeof(places) / sizeof(places[0]))
-
-static bool place(size_t i, char *buf, size_t len)
-{
-	char program[PATH_MAX];
-	if (i == N_PLACES)
-		return snprintf(buf, len, "%s/share/fabricbench/profiles", FB_PREFIX) < (int)len;
-	if (i > N_PLACES || fb_self_path(program, sizeof(program)) != 0)
-		return false;
-	char *slash = strrchr(program, '/');
-	if (slash)
-		*slash = '\0';
-	return snprintf(buf, len, "%s/%s", program, places[i]) < (int)len;
-}
-
-static bool shipped(const char *name, char *buf, size_t len)
-{
-	char dir[PATH_MAX];
-	for (size_t i = 0; i <= N_PLACES; i++)
-		if (place(i, dir, sizeof(dir)) &&
-			snprintf(buf, len, "%s/%s.ini", dir, name) < (int)len &&
-			access(buf, R_OK) == 0)
-			return true;
-	return false;
-}
-
 static void name_shipped(const char *asked, struct fb_err *e)
 {
-	struct fb_sysroot live = {0};
 	struct fb_strbuf all = {0};
-	char dir[PATH_MAX], **names = NULL;
-	for (size_t i = 0; i <= N_PLACES && all.len == 0; i++) {
-		if (!place(i, dir, sizeof(dir)) || fb_sysroot_list(&live, dir, &names) <= 0)
-			continue;
-		for (char **n = names; *n; n++) {
-			size_t len = strlen(*n);
-			if (len > 4 && strcmp(*n + len - 4, ".ini") == 0)
-				fb_strbuf_printf(
-					&all, "%s%.*s", all.len ? ", " : "", (int)(len - 4), *n);
-		}
-		fb_sysroot_names_free(names);
-		names = NULL;
-	}
+	fb_shipped_names("profiles", &all);
 	fb_fail(e, FB_EXIT_USAGE, ENOENT,
 		"there is neither a file nor a shipped profile \"%.200s\"", asked);
 	if (all.s)
@@ -336,7 +291,7 @@ int profile_read(const char *path_or_name, struct profile *p, struct fb_err *e)
 	if (access(path_or_name, F_OK) == 0) {
 		snprintf(path, sizeof(path), "%s", path_or_name);
 	} else if (strchr(path_or_name, '/') || !*path_or_name ||
-		   !shipped(path_or_name, path, sizeof(path))) {
+		   !fb_shipped("profiles", path_or_name, path, sizeof(path))) {
 		name_shipped(path_or_name, e);
 		return -ENOENT;
 	}
