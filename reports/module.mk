@@ -19,3 +19,5 @@ TESTS += reports/rank_test.c reports/report_test.c reports/compare_test.c
 EMBED += reports/report.css reports/expected.csv
 SRC += reports/loss.c reports/loss_html.c
 TESTS += reports/loss_test.c
+SRC += reports/metric_groups.c reports/prometheus.c reports/markdown.c reports/junit.c
+TESTS += reports/prometheus_test.c reports/markdown_test.c
