@@ -10,7 +10,8 @@
 
 #define SECOND 1000000000ull
 
-static struct fb_plan_key told[] = {{.name = "time", .value = "20s"}};
+static char time_key[] = "time", twenty[] = "20s";
+static struct fb_plan_key told[] = {{.name = time_key, .value = twenty}};
 static struct fb_job jobs[] = {
 	{.name = "told", .deadline_ns = 600 * SECOND, .keys = told, .nkeys = 1},
 	{.name = "untold", .deadline_ns = 60 * SECOND},
