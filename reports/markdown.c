@@ -67,7 +67,9 @@ static void write_head(FILE *out, const json_t *doc)
 	fputs(": **", out);
 	cell(out, fb_json_str(v, "state", fb_json_str(run, "outcome", "?")));
 	fputs("**\n\n", out);
+	/* A text of the document never begins a line: there it could be a heading or a list. */
 	if (*scope) {
+		fputs("Scope: ", out);
 		cell(out, scope);
 		fputs("\n\n", out);
 	}

@@ -76,7 +76,7 @@ static void page_of_a_run(void **state)
 			"job", "a", "launch", 2, "state", "complete", "job", "a", "launch", 1,
 			"state", "failed", "reason", "no route"));
 	char *text = page_of(doc);
-	says(text, "## A plan: **REJECTED**\n\ntwo nodes\n");
+	says(text, "## A plan: **REJECTED**\n\nScope: two nodes\n");
 	says(text, "- a, launch 1: failed\n");
 	says(text, "### Findings\n");
 	says(text, "expected performance (kernel.org, admin-guide/pm/cpufreq)");

@@ -184,6 +184,16 @@ ends report-markdown-no-plots 2
 run "$program" report "$work/run" --prometheus "$work/nowhere/x.prom"
 ends report-unwritable 3
 
+# --- the examples' gate: it gates what gate.ini names, and leaves what CI keeps (the verdict is the machine's) ---
+mkdir -p "$work/gate"
+run "$program" compare --run "$program" "$program" --gate-file "$top/scripts/ci/gate.ini" --launches 7 --quiet \
+	--output "$work/gate.compare" --junit "$work/gate/compare.xml" --markdown "$work/gate/compare.md" \
+	-- coll all_reduce --ranks 2 --backend local --min-bytes 8 --max-bytes 8 --max-time 20ms
+verdict ci-gate-status "$([[ $rc = 0 || $rc = 1 ]] || echo "status $rc: $(head -c 300 "$work/err")")"
+verdict ci-gate-gates "$(jq -e '.gated == 1 and ([.metrics[] | select(.gated) | .metric] == ["busbw"])' "$work/gate.compare" 2>&1 | grep -vx true)"
+verdict ci-gate-junit "$(grep -q 'tests="1"' "$work/gate/compare.xml" || head -n 3 "$work/gate/compare.xml")"
+verdict ci-gate-markdown "$(grep -q '^| coll/' "$work/gate/compare.md" || head -n 5 "$work/gate/compare.md")"
+
 # --- Kubernetes and CI ---
 if python3 -c 'import yaml' 2>/dev/null; then
 	for file in "$top"/scripts/k8s/*.yaml "$top"/scripts/ci/*.yml; do
