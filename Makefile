@@ -206,7 +206,7 @@ dist: all
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/fabricbench $(DESTDIR)$(PREFIX)/share/fabricbench/plans \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/profiles $(DESTDIR)$(PREFIX)/share/fabricbench/expect \
-		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab
+		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/slurm
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/fabricbench
 	$(if $(strip $(PLUGINS)),install -m 755 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/fabricbench/)
 	install -m 644 reports/schema.json $(DESTDIR)$(PREFIX)/share/fabricbench/
@@ -216,6 +216,7 @@ install: all
 	install -m 755 scripts/launch scripts/record scripts/lib.sh $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/
 	install -m 755 scripts/lab/lab scripts/lab/prepare.sh scripts/lab/init scripts/lab/guest-init scripts/lab/loss-train \
 		$(DESTDIR)$(PREFIX)/share/fabricbench/scripts/lab/
+	install -m 755 scripts/slurm/validate.sbatch scripts/slurm/prolog-check $(DESTDIR)$(PREFIX)/share/fabricbench/scripts/slurm/
 ## clean: remove everything built
 clean:
 	rm -rf $(B)

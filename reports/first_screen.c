@@ -11,7 +11,7 @@
 #include "bench/core/json.h"
 #include "bench/core/stats.h"
 
-#define MAX_FINDINGS 5
+#define MAX_FINDINGS REP_FINDINGS
 #define MAX_VALUES   4096
 
 static const json_t *get(const json_t *o, const char *key)
@@ -96,18 +96,13 @@ static void scope_line(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-struct finding {
-	int rank; /* least first */
-	const char *where, *what, *observed, *expected, *source, *cost, *command, *disturbs, *gain;
-};
-
 struct findings {
-	struct finding v[MAX_FINDINGS];
+	struct rep_finding v[MAX_FINDINGS];
 	size_t n, all;
 };
 
 /* Keeps the MAX_FINDINGS first by rank; of equals those that came first. */
-static void add_finding(struct findings *f, const struct finding *x)
+static void add_finding(struct findings *f, const struct rep_finding *x)
 {
 	size_t k = f->n;
 	f->all++;
@@ -134,7 +129,7 @@ static void find_in_checks(struct findings *f, const json_t *doc)
 							 : -1;
 		if (rank < 0)
 			continue;
-		add_finding(f, &(struct finding){.rank = rank,
+		add_finding(f, &(struct rep_finding){.rank = rank,
 				       .where = fb_json_str(c, "subject", ""),
 				       .what = fb_json_str(c, "title", fb_json_str(c, "id", "?")),
 				       .observed = fb_json_str(
@@ -157,7 +152,7 @@ static void find_in_results(struct findings *f, const json_t *doc)
 		if (strcmp(state, "invalid") != 0)
 			continue;
 		const char *why = json_string_value(json_array_get(get(v, "reasons"), 0));
-		add_finding(f, &(struct finding){.rank = 1,
+		add_finding(f, &(struct rep_finding){.rank = 1,
 				       .where = fb_json_str(r, "case", "?"),
 				       .what = "invalid result",
 				       .observed = why ? why : "no reason given"});
@@ -169,7 +164,7 @@ static void find_in_errors(struct findings *f, const json_t *doc)
 	const json_t *e;
 	size_t i;
 	json_array_foreach (get(doc, "errors"), i, e) {
-		add_finding(f, &(struct finding){.rank = 2,
+		add_finding(f, &(struct rep_finding){.rank = 2,
 				       .where = fb_json_str(e, "job", fb_json_str(e, "point", "")),
 				       .what = "error",
 				       .observed = fb_json_str(e, "message", "?"),
@@ -188,7 +183,7 @@ static void find_in_training(struct findings *f, const json_t *doc)
 			strcmp(fb_json_str(v, "bound_by", "gemm"), "gemm") == 0)
 			continue;
 		const json_t *move = json_array_get(get(v, "moves"), 0);
-		add_finding(f, &(struct finding){.rank = 5,
+		add_finding(f, &(struct rep_finding){.rank = 5,
 				       .where = fb_json_str(r, "case", "?"),
 				       .what = "training step",
 				       .observed = fb_json_str(v, "why", "?"),
@@ -205,18 +200,27 @@ static void part(struct fb_strbuf *b, const char *label, const char *text, const
 	fb_strbuf_add(b, "</span> ");
 }
 
-static void findings(struct fb_strbuf *b, const json_t *doc)
+size_t rep_findings(const json_t *doc, struct rep_finding v[REP_FINDINGS], size_t *all)
 {
 	struct findings f = {.n = 0};
 	find_in_checks(&f, doc);
 	find_in_results(&f, doc);
 	find_in_errors(&f, doc);
 	find_in_training(&f, doc);
+	memcpy(v, f.v, f.n * sizeof(f.v[0]));
+	*all = f.all;
+	return f.n;
+}
+
+static void findings(struct fb_strbuf *b, const json_t *doc)
+{
+	struct findings f;
+	f.n = rep_findings(doc, f.v, &f.all);
 	if (f.n == 0)
 		return;
 	fb_strbuf_add(b, "<ol class=\"findings\">\n");
 	for (size_t i = 0; i < f.n; i++) {
-		const struct finding *x = &f.v[i];
+		const struct rep_finding *x = &f.v[i];
 		fb_strbuf_printf(b, "<li class=\"rank%d\">", x->rank);
 		rep_tag(b, "strong", NULL, "%s", x->what);
 		if (x->where && *x->where)

@@ -23,6 +23,17 @@ struct rep_since {
  */
 void rep_since_find(const char *dir, const json_t *doc, struct rep_since *s);
 
+#define REP_FINDINGS 5
+/** What most needs looking at. Texts are borrowed from the document, NULL or "" where it says
+ * nothing. */
+struct rep_finding {
+	int rank; /**< least first: 0 failed check, 1 invalid result, 2 error, 3 check in error,
+		     4 warning, 5 what a training step would gain by (gain) */
+	const char *where, *what, *observed, *expected, *source, *cost, *command, *disturbs, *gain;
+};
+/** At most REP_FINDINGS, the gravest first; *all: how many there are. @return how many in v */
+size_t rep_findings(const json_t *doc, struct rep_finding v[REP_FINDINGS], size_t *all);
+
 void rep_html_first_screen(struct fb_strbuf *b, const struct rep_page *p);
 
 #endif

@@ -23,3 +23,6 @@ EMBED += reports/report.css reports/expected.csv
 SRC += reports/loss.c reports/loss_html.c
 TESTS += reports/loss_test.c
 TESTS += reports/topology_test.c
+SRC += reports/metric_groups.c reports/prometheus.c reports/markdown.c reports/junit.c
+TESTS += reports/prometheus_test.c reports/markdown_test.c
+FUZZ += reports/texts_fuzz.c

@@ -19,8 +19,11 @@
 #include "reports/first_screen.h"
 #include "reports/history.h"
 #include "reports/incast.h"
+#include "reports/junit.h"
 #include "reports/loss.h"
+#include "reports/markdown.h"
 #include "reports/pairs.h"
+#include "reports/prometheus.h"
 #include "reports/report_priv.h"
 #include "reports/training.h"
 
@@ -30,7 +33,12 @@ struct report_cfg {
 	bool plots_only;
 	char *history;
 	bool json;
+	int format;
+	char *prometheus, *junit;
 };
+
+enum format { FORMAT_NONE, FORMAT_HTML, FORMAT_MD };
+static const char *const format_names[] = {"auto", "html", "md", NULL};
 
 static const struct fb_opt report_opts[] = {
 	{.name = "input",
@@ -45,6 +53,26 @@ static const struct fb_opt report_opts[] = {
 		.offset = offsetof(struct report_cfg, output),
 		.arg = "FILE",
 		.help = "the page: DIR/report.html, or FILE with .html instead of .json, by default"},
+	{.name = "format",
+		.type = FB_OPT_ENUM,
+		.offset = offsetof(struct report_cfg, format),
+		.arg = "FORMAT",
+		.help = "html: the page with its plots; md: one page of Markdown, for a pull request "
+			"or a mail; auto is html, or none beside --prometheus and --junit",
+		.def = "auto",
+		.names = format_names},
+	{.name = "prometheus",
+		.type = FB_OPT_STRING,
+		.offset = offsetof(struct report_cfg, prometheus),
+		.arg = "FILE",
+		.help = "metrics for the node exporter's textfile collector, FILE.prom; no page unless "
+			"-o or --format asks for one"},
+	{.name = "junit",
+		.type = FB_OPT_STRING,
+		.offset = offsetof(struct report_cfg, junit),
+		.arg = "FILE",
+		.help = "parts, checks, results and errors as JUnit XML; no page unless -o or --format "
+			"asks for one"},
 	{.name = "with",
 		.type = FB_OPT_LIST,
 		.offset = offsetof(struct report_cfg, with),
@@ -74,6 +102,12 @@ static const char report_notes[] =
 	"again: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says\n"
 	"so. results.csv and checks.csv there are the page's other tables.\n"
 	"\n"
+	"--format md writes report.md (FILE.md), to the standard output with -o -. --prometheus is "
+	"replaced\n"
+	"in one step, as the collector needs it; it has no run id and no host name, which would make "
+	"every\n"
+	"run a new series.\n"
+	"\n"
 	"--history DIR: one value for each metric and run, and where its level changed (E-divisive,\n"
 	"confirmed by Mann-Whitney at 0.001 and by compare's floors). Advisory.\n"
 	"\n"
@@ -85,7 +119,7 @@ static struct fb_opt_spec make_spec(struct report_cfg *cfg)
 		.command = "report",
 		.usage = "DIR|FILE [options]",
 		.summary =
-			"Make plots and one self-contained HTML page from the results of a run or of one command.",
+			"Make plots and one self-contained HTML page, or texts for machines, from a run's or a command's results.",
 		.notes = report_notes,
 		.sets = {{"Options", report_opts, cfg}},
 	};
@@ -114,6 +148,7 @@ static int with_extension(const char *path, const char *old, const char *ext, ch
 static int find_paths(const struct report_cfg *cfg, struct paths *p, struct fb_err *e)
 {
 	struct stat st;
+	const char *ext = cfg->format == FORMAT_MD ? ".md" : ".html";
 	if (!cfg->input)
 		return fb_fail_usage(e, "report: of what? Usage: fabricbench report DIR|FILE");
 	if (stat(cfg->input, &st) != 0) {
@@ -131,12 +166,12 @@ static int find_paths(const struct report_cfg *cfg, struct paths *p, struct fb_e
 			     ? 0
 			     : -ENAMETOOLONG;
 	else if (rc == 0 && p->is_dir)
-		rc = snprintf(p->html, sizeof(p->html), "%s/report.html", cfg->input) <
+		rc = snprintf(p->html, sizeof(p->html), "%s/report%s", cfg->input, ext) <
 				     (int)sizeof(p->html)
 			     ? 0
 			     : -ENAMETOOLONG;
 	else if (rc == 0)
-		rc = with_extension(cfg->input, ".json", ".html", p->html, sizeof(p->html));
+		rc = with_extension(cfg->input, ".json", ext, p->html, sizeof(p->html));
 	if (rc == 0 && p->is_dir && !cfg->output)
 		rc = snprintf(p->plots, sizeof(p->plots), "%s/plots", cfg->input) <
 				     (int)sizeof(p->plots)
@@ -231,15 +266,95 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 	return rc;
 }
 
-static int make_report(const struct report_cfg *cfg, struct fb_err *e)
+static int make_html(
+	const struct report_cfg *cfg, const struct paths *p, const json_t *doc, struct fb_err *e)
 {
-	struct paths p = {0};
 	struct rep_figures all = {0};
 	struct rep_maps maps = {0};
 	struct rep_incasts incasts = {0};
 	struct rep_losses losses = {0};
 	struct rep_training training = {0};
 	char why[768] = "";
+	int rc = rep_figures_build(doc, &all, e);
+	if (rc == 0)
+		rc = make_plots(&all, p, why, sizeof(why), e);
+	if (rc == 0)
+		rc = write_csv(p, doc, "results.csv", rep_csv_results, e);
+	if (rc == 0)
+		rc = write_csv(p, doc, "checks.csv", rep_csv_checks, e);
+	if (rc == 0)
+		rc = rep_maps_make(&maps, doc, p->plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_training_make(&training, doc, p->plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_incasts_make(&incasts, doc, p->plots, why, sizeof(why), e);
+	if (rc == 0)
+		rc = rep_losses_make(&losses, doc, p->plots, why, sizeof(why), e);
+	if (rc == 0 && !cfg->plots_only)
+		rc = make_page(&all, &maps, &incasts, &losses, &training, p, doc, why, e);
+	if (rc == 0)
+		printf("%s\n", cfg->plots_only ? p->plots : p->html);
+	rep_training_free(&training);
+	rep_losses_free(&losses);
+	rep_incasts_free(&incasts);
+	rep_maps_free(&maps);
+	rep_figures_free(&all);
+	return rc;
+}
+
+/* ---- for machines and pull requests ---------------------------------------------------------- */
+
+static int write_prometheus(const char *path, const json_t *doc, struct fb_err *e)
+{
+	struct fb_strbuf b = {0};
+	int rc = rep_prometheus(&b, doc, e);
+	size_t n = b.len;
+	char *text = fb_strbuf_take(&b);
+	if (rc == 0)
+		rc = text ? fb_write_file_atomic(path, text, n, e)
+			  : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", path);
+	free(text);
+	return rc;
+}
+
+enum text_kind { MARKDOWN, JUNIT };
+
+static int write_text(enum text_kind kind, const char *path, const json_t *doc, const char *data,
+	struct fb_err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int rc = 0;
+	FILE *f = open_memstream(&text, &len);
+	if (!f)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", path);
+	if (kind == JUNIT)
+		rep_junit(f, doc);
+	else
+		rc = rep_markdown(f, doc, data, e);
+	if (fclose(f) != 0 && rc == 0)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", path);
+	if (rc == 0 && strcmp(path, "-") == 0)
+		rc = fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0
+			     ? 0
+			     : fb_fail(e, FB_EXIT_UNMEASURED, EIO,
+				       "cannot write to the standard output");
+	else if (rc == 0)
+		rc = fb_write_file_atomic(path, text, len, e);
+	free(text);
+	return rc;
+}
+
+static int make_report(const struct report_cfg *cfg, struct fb_err *e)
+{
+	struct paths p = {0};
+	bool machines = cfg->prometheus || cfg->junit;
+	bool md = cfg->format == FORMAT_MD;
+	bool html =
+		!md && (!machines || cfg->format == FORMAT_HTML || cfg->output || cfg->plots_only);
+	if (md && cfg->plots_only)
+		return fb_fail_usage(e, "--plots-only makes pictures, and Markdown has none: leave "
+					"one of them out");
 	int rc = find_paths(cfg, &p, e);
 	if (rc != 0)
 		return rc;
@@ -251,31 +366,16 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		return e->code;
 	}
 	rc = join_others(doc, &cfg->with, e);
-	if (rc == 0)
-		rc = rep_figures_build(doc, &all, e);
-	if (rc == 0)
-		rc = make_plots(&all, &p, why, sizeof(why), e);
-	if (rc == 0)
-		rc = write_csv(&p, doc, "results.csv", rep_csv_results, e);
-	if (rc == 0)
-		rc = write_csv(&p, doc, "checks.csv", rep_csv_checks, e);
-	if (rc == 0)
-		rc = rep_maps_make(&maps, doc, p.plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_training_make(&training, doc, p.plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_incasts_make(&incasts, doc, p.plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_losses_make(&losses, doc, p.plots, why, sizeof(why), e);
-	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &maps, &incasts, &losses, &training, &p, doc, why, e);
-	if (rc == 0)
-		printf("%s\n", cfg->plots_only ? p.plots : p.html);
-	rep_training_free(&training);
-	rep_losses_free(&losses);
-	rep_incasts_free(&incasts);
-	rep_maps_free(&maps);
-	rep_figures_free(&all);
+	if (rc == 0 && html)
+		rc = make_html(cfg, &p, doc, e);
+	if (rc == 0 && md)
+		rc = write_text(MARKDOWN, p.html, doc, base_name(p.doc), e);
+	if (rc == 0 && md && strcmp(p.html, "-") != 0)
+		printf("%s\n", p.html);
+	if (rc == 0 && cfg->junit)
+		rc = write_text(JUNIT, cfg->junit, doc, base_name(p.doc), e);
+	if (rc == 0 && cfg->prometheus)
+		rc = write_prometheus(cfg->prometheus, doc, e);
 	json_decref(doc);
 	return rc;
 }
@@ -283,7 +383,8 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 static int print_history(const struct report_cfg *cfg, struct fb_err *e)
 {
 	struct history h;
-	if (cfg->input || cfg->output || cfg->plots_only)
+	if (cfg->input || cfg->output || cfg->plots_only || cfg->format || cfg->prometheus ||
+		cfg->junit)
 		return fb_fail_usage(e, "--history makes no page: give nothing but --json besides");
 	int rc = history_load(cfg->history, &h, e);
 	if (rc != 0)

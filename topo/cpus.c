@@ -195,7 +195,8 @@ static int read_distances(struct topo *t)
 	struct hwloc_distances_s *d = NULL;
 	unsigned nr = 1;
 
-	if (hwloc_distances_get_by_name(t->hwloc, "NUMALatency", &nr, &d, 0) != 0 || nr == 0 || !d) {
+	if (hwloc_distances_get_by_name(t->hwloc, "NUMALatency", &nr, &d, 0) != 0 || nr == 0 ||
+		!d) {
 		/* Files of hwloc 1 and of users give the matrix no name. */
 		nr = 1;
 		if (hwloc_distances_get_by_type(t->hwloc, HWLOC_OBJ_NUMANODE, &nr, &d,

@@ -9,7 +9,8 @@
 
 #include "topo/topo.h"
 
-/** In NCCL's order, nearest first (src/include/graph.h and src/graph/topo.h, NCCL 2.24 and later). */
+/** In NCCL's order, nearest first (src/include/graph.h and src/graph/topo.h, NCCL 2.24 and later).
+ */
 enum topo_nccl {
 	TOPO_NCCL_LOC, /**< the same device */
 	TOPO_NCCL_NVL, /**< NVLink or xGMI, directly or through a switch */
@@ -27,7 +28,8 @@ enum topo_nccl {
 const char *topo_nccl_name(enum topo_nccl c);
 /**
  * Classes of all pairs, [a * n + b], for devs of topo_devices(). From a GPU to a NIC it is the
- * sending direction: PXN holds for that alone. A NUMA node of -1 counts as node 0, as NCCL takes it.
+ * sending direction: PXN holds for that alone. A NUMA node of -1 counts as node 0, as NCCL takes
+ * it.
  * @param classes n x n
  * @return 0 or -ENOMEM
  */

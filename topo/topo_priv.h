@@ -69,9 +69,10 @@ void topo_link_name(const struct fb_sysroot *r, const char *path, char *buf, siz
 int *topo_root_numa(const struct topo *t);
 bool topo_is_gpu(const struct topo_pci *p);
 /**
- * For the lab's tests alone (FABRICBENCH_STAND_INS=1): an emulator's display is a GPU, and a software
- * RDMA device on a PCI interface is that interface's own, so that placement and node checks have
- * something to judge on a machine with two NUMA nodes and PCIe switches that exists nowhere else.
+ * For the lab's tests alone (FABRICBENCH_STAND_INS=1): an emulator's display is a GPU, and a
+ * software RDMA device on a PCI interface is that interface's own, so that placement and node
+ * checks have something to judge on a machine with two NUMA nodes and PCIe switches that exists
+ * nowhere else.
  */
 bool topo_stand_ins(void);
 /** Class InfiniBand, or a vendor and device known to do RDMA. */
@@ -89,8 +90,8 @@ char *topo_allowed_cpus(void);
 void topo_copy(char *dst, size_t len, const char *src);
 /** "16 GT/s x16", "?" ; into buf. @return buf */
 const char *topo_fmt_link(double gts, unsigned width, char *buf, size_t len);
-/** May a matrix of n devices be made? Not of more than TOPO_MAX_MATRIX, nor of so many GPUs and links
- * that only a hostile file has them. */
+/** May a matrix of n devices be made? Not of more than TOPO_MAX_MATRIX, nor of so many GPUs and
+ * links that only a hostile file has them. */
 bool topo_matrix_fits(const struct topo *t, size_t n);
 /** As nvidia-smi writes it: "PIX", "NV18" with the number of links; into buf. @return buf */
 const char *topo_path_text(const struct topo *t, const struct topo_dev *a, const struct topo_dev *b,

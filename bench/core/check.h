@@ -87,6 +87,8 @@ int fb_check_explain(const struct fb_check_def *const *tables, size_t n, const c
 
 /** JUnit XML and Markdown of a document's checks. */
 void fb_check_junit(const json_t *doc, FILE *out);
+/** The suite of them alone, to stand beside others in one file. */
+void fb_check_junit_suite(const json_t *doc, FILE *out);
 void fb_check_markdown(const json_t *doc, FILE *out);
 
 #endif

@@ -50,7 +50,6 @@ struct fb_oob_provider {
 };
 
 /** What helps when a rank is there and silent. */
-#define OOB_SILENT_HINT                                                                            \
-	"see what that rank is doing: stopped, stuck in a driver, or its link down"
+#define OOB_SILENT_HINT "see what that rank is doing: stopped, stuck in a driver, or its link down"
 
 #endif

@@ -14,7 +14,6 @@
 
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
-#include "bench/core/log.h"
 #include "bench/core/proc.h"
 #include "bench/core/strbuf.h"
 #include "bench/run/run_priv.h"
@@ -176,7 +175,6 @@ void run_lab_parts(struct run *r)
 	fresh_folder(r, dir, sizeof(dir));
 	snprintf(path, sizeof(path), "%s/plan.ini", dir);
 	snprintf(share, sizeof(share), "%s/guest1", dir);
-	fb_progress("lab: booting two guests for %zu parts", n);
 	char *log = NULL;
 	size_t len = 0;
 	if (run_find_script(r, "lab/lab", lab, sizeof(lab)) != 0) {

@@ -20,12 +20,13 @@
 #include "bench/core/proc.h"
 #include "bench/core/stop.h"
 #include "bench/core/units.h"
+#include "bench/run/live.h"
 #include "bench/run/run_priv.h"
 #include "topo/topo.h"
 
 struct run_cfg {
 	char *plan, *dir;
-	bool dry_run, resume, parts_only, no_report, anonymous;
+	bool dry_run, resume, parts_only, no_report, anonymous, quiet;
 	uint64_t timeout_ns, seed;
 };
 
@@ -63,6 +64,10 @@ static const struct fb_opt run_opts[] = {
 		.type = FB_OPT_FLAG,
 		.offset = offsetof(struct run_cfg, anonymous),
 		.help = "no host names, GUIDs, MACs or IPs in what is written"},
+	{.name = "quiet",
+		.type = FB_OPT_FLAG,
+		.offset = offsetof(struct run_cfg, quiet),
+		.help = "no progress: neither the line on a terminal nor one as each part ends"},
 	{.name = "timeout",
 		.type = FB_OPT_DURATION,
 		.offset = offsetof(struct run_cfg, timeout_ns),
@@ -264,30 +269,49 @@ static void make_report(const struct run *r)
 	fb_proc_result_free(&res);
 }
 
-static void say_part(const struct run *r, const struct run_part *p, size_t i)
+/* The last result that a part brought, if it brought any. */
+static const json_t *last_result(struct fb_doc *doc, const struct run_part *p)
 {
-	fb_progress_end();
-	fprintf(stderr, "[%2zu/%zu] %-24s launch %u  %-11s %5.1f s%s%s\n", i + 1, r->nparts,
-		p->job->name, p->launch, run_state_names[p->state], p->seconds,
-		p->reason[0] ? "  " : "", p->reason);
+	const json_t *results = json_object_get(fb_doc_json(doc), "results");
+	const json_t *r = json_array_get(results, json_array_size(results) - 1);
+	bool own = r && p->state == RUN_COMPLETE &&
+		   strcmp(fb_json_str(r, "job", ""), p->job->name) == 0 &&
+		   fb_json_int(r, "launch", 0) == p->launch;
+	return own ? r : NULL;
 }
 
-static void finish_part(struct run *r, struct fb_doc *doc, size_t i)
+static void finish_part(struct run *r, struct fb_doc *doc, struct live *live, size_t i)
 {
 	struct fb_err e = {0};
 	run_merge_part(doc, r, &r->parts[i]);
 	run_set_plan(doc, r);
 	if (fb_doc_publish(doc, &e) != 0)
 		fb_log_err(&e);
-	say_part(r, &r->parts[i], i);
+	live_end(live, r, i, last_result(doc, &r->parts[i]));
 }
 
-static void run_parts(struct run *r, struct fb_doc *doc)
+static void run_lab_together(struct run *r, struct fb_doc *doc, struct live *live, size_t i)
+{
+	char what[48];
+	size_t n = 0;
+	for (size_t k = 0; k < r->nparts; k++)
+		n += r->parts[k].job->launcher == FB_LAUNCH_LAB && !r->parts[k].reused;
+	snprintf(what, sizeof(what), "lab: %zu parts in two guests", n);
+	live_begin(live, r, i, what);
+	run_lab_parts(r);
+	for (size_t k = 0; k < r->nparts; k++)
+		if (r->parts[k].job->launcher == FB_LAUNCH_LAB && !r->parts[k].reused)
+			finish_part(r, doc, live, k);
+}
+
+static void run_parts(struct run *r, struct fb_doc *doc, bool quiet)
 {
 	bool lab = strcmp(r->where_rdma, "lab") == 0;
+	struct live live;
+	live_start(&live, r, quiet);
 	for (size_t i = 0; i < r->nparts; i++) {
 		if (r->parts[i].state != RUN_PENDING)
-			finish_part(r, doc, i); /* kept from before */
+			finish_part(r, doc, &live, i); /* kept from before */
 	}
 	for (size_t i = 0; i < r->nparts; i++) {
 		struct run_part *p = &r->parts[i];
@@ -299,18 +323,15 @@ static void run_parts(struct run *r, struct fb_doc *doc)
 			snprintf(p->reason, sizeof(p->reason), "not run: interrupted before");
 			continue;
 		}
-		fb_progress("[%zu/%zu] %s, launch %u", i + 1, r->nparts, p->job->name, p->launch);
 		if (p->job->launcher == FB_LAUNCH_LAB && lab && !r->rdma_fault[0]) {
-			run_lab_parts(r);
-			for (size_t k = 0; k < r->nparts; k++)
-				if (r->parts[k].job->launcher == FB_LAUNCH_LAB &&
-					!r->parts[k].reused)
-					finish_part(r, doc, k);
+			run_lab_together(r, doc, &live, i);
 			continue;
 		}
+		live_begin(&live, r, i, NULL);
 		run_launch_part(r, p);
-		finish_part(r, doc, i);
+		finish_part(r, doc, &live, i);
 	}
+	live_stop(&live);
 }
 
 /* What launcher = lab means on this machine (DESIGN.md: the lab serves only where there is no RDMA
@@ -352,7 +373,7 @@ static int execute(
 		keep_complete_parts(r);
 	if (!cfg->parts_only)
 		take_topology(r, doc);
-	run_parts(r, doc);
+	run_parts(r, doc, cfg->quiet);
 	run_set_plan(doc, r);
 	int status = run_set_verdict(doc, r);
 	const json_t *verdict = json_object_get(fb_doc_json(doc), "verdict");

@@ -45,6 +45,11 @@ check run-verdict has "$work/good/run.json" '.verdict.state == "ACCEPTED" and .v
 check run-joined has "$work/good/run.json" '[.results[] | select(.job == "first")] | length >= 4'
 check run-complete has "$work/good/run.json" '.run.outcome == "complete"'
 check run-topology test -s "$work/good/topology.svg" -a -s "$work/good/topology.xml" -a -s "$work/good/topology.json"
+check run-plain-lines grep -qE '^\[ 1/4\] first +launch 1  complete +[0-9.]+ s  latency .* at 256 B; at most [0-9:]+ left$' "$work/err"
+check run-a-line-a-part test "$(grep -cE '^\[ [1-4]/4\] ' "$work/err")" -eq 4
+check run-no-escapes test "$(tr -cd '\r\033' < "$work/err" | wc -c)" -eq 0
+run "$work/good.ini" "$work/quiet" --parts-only --quiet
+check run-quiet test ! -s "$work/err" -a "$rc" -eq 0
 run "$work/good.ini" "$work/good"
 check run-never-overwrites test "$rc" -eq 2
 run "$work/good.ini" "$work/good" --resume
