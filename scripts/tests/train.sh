@@ -236,6 +236,7 @@ bad timeline 'cannot be written' --timeline /no/where/trace.json
 bad racks 'ranks-per-node' --rack-map /dev/null
 bad peak '989.4T' --peak lots
 bad reference 'fp64' --backend reference --dtype bf16
+bad label 'factor of that name' --label seq=4
 bad large 'this machine has' --model llama3-405b
 
 # --- what fails ------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ static int choose_class(const struct drive_ask *a, struct drive *d)
 	}
 	if (p->given && p->roce_dscp[0] >= 0) {
 		snprintf(d->class_by, sizeof(d->class_by), "the profile");
-		return p->roce_dscp[0] << 2 | 2; /* ECT(0) */
+		return p->roce_dscp[0] << 2 | 2; /* ECN-capable */
 	}
 	if (d->port >= 0) {
 		const struct check_input in = {

@@ -80,7 +80,7 @@ void drive_judge_path(const struct drive *d, struct fb_finding *f)
 			full_bytes(d), t.fine, d->peers);
 	if (t.carried)
 		fb_strbuf_printf(&text,
-			"%swith %d no UDP comes back, and RDMA at MTU %u has carried the load",
+			"%sof %d no UDP comes back, and RDMA at MTU %u has carried the load",
 			t.fine ? "; " : "", t.carried, d->path_mtu);
 	if (t.unknown && t.fine + t.carried)
 		fb_strbuf_printf(&text, "; %d not probed", t.unknown);
