@@ -16,6 +16,10 @@
 #include "bench/core/hist.h"
 #include "bench/core/strbuf.h"
 
+/* So many figures of a document are drawn, the first ones: a page of more is read by nobody, and a
+ * document that means harm would start gnuplot for hours. The page has the tables of all. */
+#define REP_MAX_PICTURES 100
+
 enum rep_kind {
 	REP_BAND, /* a time in ns against size: median, with the band from p5 to p99 */
 	REP_RATE, /* a rate against size: value, with the launches' extremes */
