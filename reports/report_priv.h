@@ -102,6 +102,8 @@ const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
  * quotes only, where gnuplot neither runs back-ticks nor knows escapes. */
 void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f);
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f);
+/* A text as such a string, whatever it holds; what no SVG may hold is replaced. */
+void rep_gp_quoted(struct fb_strbuf *b, const char *s);
 /* The same points as CSV (csv.h), the series' label first. */
 void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f);
 /* x tics for sizes from lo to hi (> 0): labels at powers of two, thinned so that they never

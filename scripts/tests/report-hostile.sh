@@ -58,7 +58,7 @@ harmless() { # NAME PAGE: nothing ran; the page and its pictures are well-formed
 # Everything that a shell, gnuplot, a browser, XML, Markdown or printf might take for its own.
 evil='"><script>alert(1)</script>'\''; system "touch owned1" `touch owned2` $(touch owned3)
 !touch owned4
-| ]]> --> &amp; %s%n \ ../../x {/=99 z} @'$'\u202e'
+| ]]> --> &amp; %s%n \ ../../x {/=99 z} @'$'\u202e\uffff'
 
 poison() { # FROM TO
 	jq --arg x "$evil" '
@@ -85,13 +85,15 @@ run report every.json -o every.html
 ends report-every-key 0
 harmless report-every-key-page every.html
 
-run compare poisoned.json poisoned.json --any-system --all --junit texts.xml --markdown texts.md --output texts.json
+# Seven launches a side, as the gate needs them.
+jq '.results |= [.[] as $r | range(7) as $l | $r | .launch = .launch * 10 + $l]' poisoned.json >launches.json
+run compare launches.json launches.json --any-system --all --gate '*bandwidth*' --junit texts.xml --markdown texts.md --output texts.json
 ends compare-texts 0 3
 verdict compare-texts-junit "$(xmllint --noout texts.xml 2>&1 | head -n2)"
 verdict compare-texts-json "$(jq empty texts.json 2>&1)"
 verdict compare-texts-markdown "$(grep -nE '<script|^!touch' texts.md | head -n2)"
 mkdir fleet
-for n in 1 2 3 4 5 6 7 8; do jq --arg n "$evil$n" '.system.hosts[0].name = $n' poisoned.json >"fleet/$n.json"; done
+for n in 1 2 3 4 5 6 7 8; do jq --arg n "$n$evil" '.system.hosts[0].name = $n' poisoned.json >"fleet/$n.json"; done
 run compare --fleet fleet --json
 ends fleet-texts 0 1 3
 verdict fleet-texts-json "$(jq empty out 2>&1)"
