@@ -162,6 +162,15 @@ static int parse(char *s, const char *name, struct expected *x, struct fb_err *e
 	return 0;
 }
 
+int expected_parse(char *text, const char *name, struct expected *x, struct fb_err *e)
+{
+	memset(x, 0, sizeof(*x));
+	int rc = parse(text, name, x, e);
+	if (rc != 0)
+		expected_free(x);
+	return rc;
+}
+
 int expected_load(const char *path, struct expected *x, struct fb_err *e)
 {
 	char *s = NULL;
@@ -173,10 +182,8 @@ int expected_load(const char *path, struct expected *x, struct fb_err *e)
 	else if (!(s = strdup((const char *)fb_embed_reports_expected_csv)))
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = parse(s, path ? path : "expected.csv", x, e);
+		rc = expected_parse(s, path ? path : "expected.csv", x, e);
 	free(s);
-	if (rc != 0)
-		expected_free(x);
 	return rc;
 }
 

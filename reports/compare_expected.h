@@ -51,6 +51,9 @@ struct expected {
 /** @param path NULL: the built-in file. @return 0; -errno, -EINVAL with file, line and cause (exit
  * 2) */
 int expected_load(const char *path, struct expected *x, struct fb_err *e) FB_MUST_CHECK;
+/** The same of a text, which is cut up. @param name for messages */
+int expected_parse(
+	char *text, const char *name, struct expected *x, struct fb_err *e) FB_MUST_CHECK;
 void expected_free(struct expected *x);
 /** Judge a run's document. @return 0; -ENOENT: no row of this kind, the kinds are named (exit 2) */
 int expected_judge(

@@ -57,18 +57,16 @@ static void place_badges(struct fb_strbuf *b, const json_t *doc)
 /* Devices that hardware results name: the rails that were measured. */
 static size_t count_rails(const json_t *doc)
 {
-	const json_t *r, *q, *results = get(doc, "results");
-	size_t i, k, n = 0;
-	json_array_foreach (results, i, r) {
+	json_t *seen = json_object();
+	const json_t *r;
+	size_t i, n;
+	json_array_foreach (get(doc, "results"), i, r) {
 		const char *device = fb_json_str(get(r, "params"), "device", NULL);
-		bool seen = !device;
-		json_array_foreach (results, k, q) {
-			if (k >= i || seen)
-				break;
-			seen = strcmp(fb_json_str(get(q, "params"), "device", ""), device) == 0;
-		}
-		n += !seen;
+		if (device)
+			json_object_set_new(seen, device, json_true());
 	}
+	n = json_object_size(seen);
+	json_decref(seen);
 	return n;
 }
 
@@ -87,8 +85,9 @@ static void scope_line(struct fb_strbuf *b, const json_t *doc)
 	rep_text(b, "%zu %s", hosts, hosts == 1 ? "host" : "hosts");
 	if (rails)
 		rep_text(b, ", %zu %s", rails, rails == 1 ? "rail" : "rails");
-	rep_text(b, ", %zu results, %zu checks judged", json_array_size(get(doc, "results")),
-		judged);
+	size_t results = json_array_size(get(doc, "results"));
+	rep_text(b, ", %zu result%s, %zu check%s judged", results, results == 1 ? "" : "s", judged,
+		judged == 1 ? "" : "s");
 	if (open)
 		rep_text(b, ", %zu not (skipped or in error)", open);
 	fb_strbuf_add(b, ".</p>\n");

@@ -179,8 +179,14 @@ static void caption(struct fb_strbuf *b, const struct rep_figure *f)
 
 static void figure(struct fb_strbuf *b, const struct rep_page *p, const struct rep_figure *f)
 {
+	bool left_out = f - p->figures->v >= REP_MAX_PICTURES;
 	fb_strbuf_printf(b, "<figure id=\"%s\">\n", f->id);
-	if (!rep_html_image(b, f->svg, f->title)) {
+	if (left_out) {
+		rep_tag(b, "h3", NULL, "%s", f->title);
+		rep_tag(b, "p", "quiet",
+			"No picture: the first %d figures are drawn, of %zu. The data are in %s/results.csv.",
+			REP_MAX_PICTURES, p->figures->n, p->plots_name);
+	} else if (!rep_html_image(b, f->svg, f->title)) {
 		rep_tag(b, "h3", NULL, "%s", f->title);
 		rep_tag(b, "p", "quiet", "No picture: %s. The data are in %s/%s.dat.",
 			p->no_plots ? p->no_plots : "it could not be drawn", p->plots_name, f->id);
@@ -188,7 +194,8 @@ static void figure(struct fb_strbuf *b, const struct rep_page *p, const struct r
 	caption(b, f);
 	fb_strbuf_add(b, "<details><summary>The points of this figure</summary>\n");
 	table(b, f);
-	rep_tag(b, "p", "quiet", "Files: %s/%s.dat, .gp, .svg", p->plots_name, f->id);
+	if (!left_out)
+		rep_tag(b, "p", "quiet", "Files: %s/%s.dat, .csv, .gp, .svg", p->plots_name, f->id);
 	fb_strbuf_add(b, "</details>\n</figure>\n");
 }
 

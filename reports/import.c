@@ -111,6 +111,13 @@ static json_t *import_facts(const struct import *im)
 	return o;
 }
 
+int64_t import_whole(double v)
+{
+	if (!(v > -9e15))
+		return isnan(v) ? 0 : (int64_t)-9e15;
+	return v < 9e15 ? (int64_t)v : (int64_t)9e15;
+}
+
 int import_add(struct import *im, const struct import_value *v)
 {
 	char name[200];
@@ -134,7 +141,7 @@ int import_add(struct import *im, const struct import_value *v)
 	json_object_set_new(r, "value", fb_json_real(v->value));
 	json_object_set_new(r, "ci", json_null());
 	json_object_set_new(r, "bound", json_null());
-	fb_json_set_int(r, "n", isfinite(v->samples) ? (int64_t)v->samples : 0);
+	fb_json_set_int(r, "n", import_whole(v->samples));
 	fb_json_set_int(r, "warmup_dropped", 0);
 	json_object_set_new(r, "samples", json_array());
 	json_object_set_new(r, "stats", json_object());

@@ -56,6 +56,8 @@ int import_add(struct import *im, const struct import_value *v);
 size_t import_fields(char *line, char **field, size_t max);
 /** A whole field as a number: false when it is not one. "inf" and "nan" are none. */
 bool import_number(const char *text, double *v);
+/** Its whole part, at most 9e15 to either side; 0 of NaN: other tools' texts hold any figure. */
+int64_t import_whole(double v);
 
 /**
  * The results of one text as members of `results`.

@@ -57,7 +57,7 @@ static void find_iters(struct nccl *n, const char *line)
 		double v;
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(at + 7, " "), at + 7);
 		if (import_number(word, &v) && v > 0)
-			n->iters = (int64_t)v;
+			n->iters = import_whole(v);
 	}
 }
 
@@ -79,7 +79,7 @@ static int add_nccl(struct import *im, struct nccl *n, const char *placement, do
 	fb_json_set_str(n->params, "dtype", type);
 	fb_json_set_str(n->params, "redop", redop);
 	fb_json_set_str(n->params, "placement", placement);
-	fb_json_set_int(n->params, "size", (int64_t)size);
+	fb_json_set_int(n->params, "size", import_whole(size));
 	if (n->ranks > 0)
 		fb_json_set_int(n->params, "ranks", n->ranks);
 	int rc = 0;
@@ -305,7 +305,7 @@ static int osu_row(struct import *im, struct osu *o, char *line)
 	if (o->iterations && !import_number(f[o->iterations], &iterations))
 		return import_bad(im, "\"%.40s\" is no number", f[o->iterations]);
 	snprintf(name, sizeof(name), "%s/%.0f", o->test[0] ? o->test : "unknown", size);
-	fb_json_set_int(o->params, "size", (int64_t)size);
+	fb_json_set_int(o->params, "size", import_whole(size));
 	int rc = 0;
 	for (size_t i = 0; i < o->n && rc == 0; i++) {
 		if (!o->column[i].metric)

@@ -98,7 +98,7 @@ static void setting(struct perftest *p, const char *line)
 		if (!known[i].number)
 			fb_json_set_str(p->params, known[i].key, word);
 		else if (import_number(word, &v))
-			fb_json_set_int(p->params, known[i].key, (int64_t)v);
+			fb_json_set_int(p->params, known[i].key, import_whole(v));
 		if (strcmp(known[i].key, "transport") == 0)
 			snprintf(p->connection, sizeof(p->connection), "%.15s", word);
 	}
@@ -146,7 +146,7 @@ static int add(struct import *im, struct perftest *p, const struct column *c, do
 	char name[120];
 	snprintf(name, sizeof(name), "%s/%s/%.0f", p->test[0] ? p->test : "unknown",
 		p->connection[0] ? p->connection : "unknown", p->bytes);
-	fb_json_set_int(p->params, "size", (int64_t)p->bytes);
+	fb_json_set_int(p->params, "size", import_whole(p->bytes));
 	struct import_value v = {.name = name,
 		.metric = c->metric,
 		.unit = c->unit,

@@ -140,7 +140,7 @@ static int finish(struct import *im, struct series *s)
 	double tokens = median_after_warmup(s, TOKENS_PER_GPU, &tokens_n);
 	int rc = 0;
 	if (im->model->ranks)
-		fb_json_set_int(params, "ranks", (int64_t)im->model->ranks);
+		fb_json_set_int(params, "ranks", import_whole(im->model->ranks));
 	if (isfinite(s->batch_tokens))
 		json_object_set_new(params, "batch_tokens", fb_json_real(s->batch_tokens));
 	for (int f = 0; f < FIGURES && rc == 0; f++) {

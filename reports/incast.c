@@ -175,16 +175,6 @@ static void dat_text(struct fb_strbuf *b, const struct rep_incast *x)
 	}
 }
 
-/* Titles come from documents: inside single quotes gnuplot runs nothing, and an apostrophe would
- * end them. */
-static void quoted(struct fb_strbuf *b, const char *s)
-{
-	fb_strbuf_add(b, "'");
-	for (; *s; s++)
-		fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == '\'' || *s == 127 ? " " : s, 1);
-	fb_strbuf_add(b, "'");
-}
-
 static void gp_text(struct fb_strbuf *b, const struct rep_incast *x)
 {
 	const char *id = x->f.id;
@@ -199,7 +189,7 @@ static void gp_text(struct fb_strbuf *b, const struct rep_incast *x)
 		id, x->victim ? 760 : 520, id, x->victim ? "-0.2" : "0.8", (double)x->most + 0.2,
 		x->most > 16 ? x->most / 8 : 1);
 	fb_strbuf_printf(b, "set multiplot layout %d,1\nset title ", x->victim ? 3 : 2);
-	quoted(b, x->f.title);
+	rep_gp_quoted(b, x->f.title);
 	fb_strbuf_printf(b,
 		"\nset ylabel 'Goodput [Gb/s]'\n"
 		"plot '%s.dat' using 1:2 with linespoints lc 6 pt 7 title 'all senders', \\\n"

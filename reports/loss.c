@@ -242,15 +242,6 @@ static void cell(struct fb_strbuf *b, double v)
 		fb_strbuf_add(b, "\tNaN");
 }
 
-/* Inside single quotes gnuplot runs nothing, and an apostrophe would end them. */
-static void quoted(struct fb_strbuf *b, const char *s)
-{
-	fb_strbuf_add(b, "'");
-	for (; *s; s++)
-		fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == '\'' || *s == 127 ? " " : s, 1);
-	fb_strbuf_add(b, "'");
-}
-
 static void sweep_dat(struct fb_strbuf *b, const struct rep_loss *s)
 {
 	const json_t *p;
@@ -363,7 +354,7 @@ static void sweep_gp(struct fb_strbuf *b, const struct rep_loss *s)
 
 	head(b, &s->f, 60 + 240 * panels, s->most > 0 ? s->most : 1);
 	fb_strbuf_printf(b, "set multiplot layout %d,1\nset title ", panels);
-	quoted(b, s->f.title);
+	rep_gp_quoted(b, s->f.title);
 	fb_strbuf_add(b, "\n");
 	if (panels == 1)
 		fb_strbuf_add(b, "set xlabel 'Packets lost [%]'\n");
@@ -449,7 +440,7 @@ static void train_panel(struct fb_strbuf *b, const struct rep_losses *x, bool mf
 		fb_strbuf_printf(b,
 			"%s'%s.dat' index %u using 1:%d with points lc rgb '%s' pt 7 title ",
 			first ? "" : ", \\\n  ", x->train.id, 2 * g, mfu ? 3 : 2, colours[g]);
-		quoted(b, group->name);
+		rep_gp_quoted(b, group->name);
 		if (model && isfinite(group->step) && isfinite(group->exposed))
 			fb_strbuf_printf(b,
 				", \\\n  '' index %u using 1:%d with lines lc rgb '%s' dt 2 title 'predicted'",
@@ -469,7 +460,7 @@ static void train_gp(struct fb_strbuf *b, const struct rep_losses *x)
 	fb_strbuf_printf(b,
 		"set key below horizontal\nset rmargin 3\nset multiplot layout %d,1\nset title ",
 		mfu ? 2 : 1);
-	quoted(b, x->train.title);
+	rep_gp_quoted(b, x->train.title);
 	fb_strbuf_printf(b, "\nset ylabel 'Step [ms]'\nset yrange [0:*]\n%s",
 		mfu ? "" : "set xlabel 'Packets lost [%]'\n");
 	train_panel(b, x, false);

@@ -15,6 +15,7 @@ TESTS += reports/chain_test.c
 SRC += reports/change_points.c reports/history.c
 TESTS += reports/import_test.c
 FUZZ += reports/import_fuzz.c
+FUZZ += reports/report_fuzz.c reports/gate_file_fuzz.c reports/expected_fuzz.c
 TESTS += reports/change_points_test.c
 TESTS += reports/compare_fleet_test.c
 TESTS += reports/gate_file_test.c reports/compare_power_test.c

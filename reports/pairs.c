@@ -137,15 +137,6 @@ static int fill(struct matrix *x, const json_t *run, size_t rail)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* An apostrophe would end gnuplot's string. */
-static void quoted(struct fb_strbuf *b, const char *s)
-{
-	fb_strbuf_add(b, "'");
-	for (; *s; s++)
-		fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == '\'' || *s == 127 ? " " : s, 1);
-	fb_strbuf_add(b, "'");
-}
-
 static void dat_text(struct fb_strbuf *b, const struct matrix *x)
 {
 	for (size_t p = 0; p < x->side; p++) {
@@ -179,7 +170,7 @@ static void tics(struct fb_strbuf *b, const struct matrix *x)
 			continue;
 		snprintf(name, sizeof(name), "%s", racks ? x->seat[i].rack : x->seat[i].name);
 		fb_strbuf_add(b, seen > 1 ? ", " : "");
-		quoted(b, name);
+		rep_gp_quoted(b, name);
 		fb_strbuf_printf(b, " %zu", i * x->side / x->hosts);
 	}
 	fb_strbuf_add(b, ")");
@@ -195,7 +186,7 @@ static void gp_text(struct fb_strbuf *b, const struct rep_figure *f, const struc
 		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n",
 		f->id, f->id);
 	fb_strbuf_add(b, "set title ");
-	quoted(b, f->title);
+	rep_gp_quoted(b, f->title);
 	fb_strbuf_printf(b,
 		"\nset size square\nset cbrange [%g:%g]\nset cblabel 'Share of the median [%%]'\n"
 		"set palette defined (0 '#b2182b', 1 '#f7d9c8', 2 '#f4f4f4', 3 '#cfe3f1', 4 '#2166ac')\n"

@@ -198,15 +198,21 @@ void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f)
 /*
  * gnuplot 5.4 takes '' for an apostrophe inside a single-quoted string, but not at its beginning:
  * there it reads an empty string and stumbles over the rest. So an apostrophe becomes U+2019, and
- * no string ever holds the quote that would end it.
+ * no string ever holds the quote that would end it. Its SVG writes '>' as it is, and "]]>" is no
+ * text of XML: a browser then shows no picture at all.
  */
-static void quoted(struct fb_strbuf *b, const char *s)
+void rep_gp_quoted(struct fb_strbuf *b, const char *s)
 {
 	fb_strbuf_add(b, "'");
 	for (; *s; s++) {
 		if (*s == '\'')
 			fb_strbuf_add(b, "\xe2\x80\x99");
-		else
+		else if (strncmp(s, "]]>", 3) == 0)
+			fb_strbuf_add(b, "] ");
+		else if (strncmp(s, "\xef\xbf\xbe", 3) == 0 || strncmp(s, "\xef\xbf\xbf", 3) == 0) {
+			fb_strbuf_add(b, " "); /* U+FFFE, U+FFFF: no characters of XML */
+			s += 2;
+		} else
 			fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == 127 ? " " : s, 1);
 	}
 	fb_strbuf_add(b, "'");
@@ -371,17 +377,17 @@ static void preamble(struct fb_strbuf *b, const struct rep_figure *f, const stru
 		cols);
 	/* A title of its own would stand below the key. */
 	fb_strbuf_printf(b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)rows);
-	quoted(b, f->title);
+	rep_gp_quoted(b, f->title);
 	fb_strbuf_add(b, " at screen 0.5,0.955 center font 'DejaVu Sans,14'\nset ylabel ");
-	quoted(b, f->kind == REP_TAIL ? "Share of samples above" : rep_axis(f));
+	rep_gp_quoted(b, f->kind == REP_TAIL ? "Share of samples above" : rep_axis(f));
 	fb_strbuf_add(b, "\nset xlabel ");
 	if (f->kind == REP_TAIL)
-		quoted(b, rep_axis(f));
+		rep_gp_quoted(b, rep_axis(f));
 	else
-		quoted(b, strcmp(f->section, "RDMA") == 0 ? "Message size" : "Size");
+		rep_gp_quoted(b, strcmp(f->section, "RDMA") == 0 ? "Message size" : "Size");
 	fb_strbuf_add(b, "\nset bmargin 5.2\nset label 1 ");
 	char where[320];
-	quoted(b, rep_measured(f, where, sizeof(where)));
+	rep_gp_quoted(b, rep_measured(f, where, sizeof(where)));
 	fb_strbuf_add(
 		b, " at screen 0.985,0.03 right font 'DejaVu Sans,9' textcolor rgb '#777777'\n");
 }
@@ -425,7 +431,7 @@ static void band_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 		fb_strbuf_printf(b,
 			", \\\n     '%s.dat' index %zu using 1:2 with linespoints lc %d pt %d ps 0.6 lw 1.8 dt %zu title ",
 			f->id, i, colour(i), point_order[i % COLOURS], i / COLOURS + 1);
-		quoted(b, label);
+		rep_gp_quoted(b, label);
 	}
 	doubts(b, f, s, 10);
 	fb_strbuf_add(b, "\n");
@@ -481,7 +487,7 @@ static void rate_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 			i ? ", \\\n     " : "", f->id, i,
 			s->launches ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints",
 			colour(i), point_order[i % COLOURS], i / COLOURS + 1);
-		quoted(b, f->series[i].label);
+		rep_gp_quoted(b, f->series[i].label);
 	}
 	bounds(b, f);
 	doubts(b, f, s, 9);
@@ -510,7 +516,7 @@ static void tail_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 		fb_strbuf_printf(b,
 			"%s'%s.dat' index %zu using 1:2 with steps lc %d lw 1.8 dt %zu title ",
 			i ? ", \\\n     " : "", f->id, i, colour(i), i / COLOURS + 1);
-		quoted(b, f->series[i].label);
+		rep_gp_quoted(b, f->series[i].label);
 	}
 	fb_strbuf_add(b, "\n");
 }

@@ -195,9 +195,13 @@ static int make_plots(
 	if (mkdir(p->plots, 0755) != 0 && errno != EEXIST)
 		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make the folder %s: %s",
 			p->plots, strerror(errno));
-	for (size_t i = 0; i < all->n && rc == 0; i++) {
+	size_t n = all->n < REP_MAX_PICTURES ? all->n : REP_MAX_PICTURES;
+	if (n < all->n)
+		fb_warn("%zu figures: the first %zu are drawn, and the page has the tables of all",
+			all->n, n);
+	for (size_t i = 0; i < n && rc == 0; i++) {
 		struct fb_err one = {0};
-		fb_progress("figure %zu of %zu: %s", i + 1, all->n, all->v[i].id);
+		fb_progress("figure %zu of %zu: %s", i + 1, n, all->v[i].id);
 		rc = rep_plot_data(&all->v[i], p->plots, e);
 		if (rc != 0 || rep_plot_draw(&all->v[i], p->plots, &one) == 0)
 			continue;

@@ -16,6 +16,10 @@
 #include "bench/core/hist.h"
 #include "bench/core/strbuf.h"
 
+/* So many figures of a document are drawn, the first ones: a page of more is read by nobody, and a
+ * document that means harm would start gnuplot for hours. The page has the tables of all. */
+#define REP_MAX_PICTURES 100
+
 enum rep_kind {
 	REP_BAND, /* a time in ns against size: median, with the band from p5 to p99 */
 	REP_RATE, /* a rate against size: value, with the launches' extremes */
@@ -98,6 +102,8 @@ const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
  * quotes only, where gnuplot neither runs back-ticks nor knows escapes. */
 void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f);
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f);
+/* A text as such a string, whatever it holds; what no SVG may hold is replaced. */
+void rep_gp_quoted(struct fb_strbuf *b, const char *s);
 /* The same points as CSV (csv.h), the series' label first. */
 void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f);
 /* x tics for sizes from lo to hi (> 0): labels at powers of two, thinned so that they never

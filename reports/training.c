@@ -26,15 +26,6 @@ static const json_t *get(const json_t *o, const char *key)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* An apostrophe would end gnuplot's string. */
-static void quoted(struct fb_strbuf *b, const char *s)
-{
-	fb_strbuf_add(b, "'");
-	for (; *s; s++)
-		fb_strbuf_addn(b, (unsigned char)*s < 32 || *s == '\'' || *s == 127 ? " " : s, 1);
-	fb_strbuf_add(b, "'");
-}
-
 /* `plot` is the height without the key, which stands below in so many columns. */
 static void gp_head(
 	struct fb_strbuf *b, const struct rep_figure *f, int plot, size_t entries, size_t columns)
@@ -46,7 +37,7 @@ static void gp_head(
 		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n",
 		f->id, height, f->id);
 	fb_strbuf_add(b, "set title ");
-	quoted(b, f->title);
+	rep_gp_quoted(b, f->title);
 	fb_strbuf_add(b, "\nset border 3 lc rgb '#8a949e'\nset tics out nomirror textcolor rgb "
 			 "'#333333'\nset grid xtics lc rgb '#e3e7ea' lt 1\n");
 	fb_strbuf_printf(b,
@@ -61,7 +52,7 @@ static void row_tics(struct fb_strbuf *b, const struct rep_train_row *rows, size
 	fb_strbuf_add(b, "set ytics (");
 	for (size_t i = 0; i < n; i++) {
 		fb_strbuf_add(b, i ? ", " : "");
-		quoted(b, rows[i].label);
+		rep_gp_quoted(b, rows[i].label);
 		fb_strbuf_printf(b, " %zu", i);
 	}
 	fb_strbuf_printf(b, ") scale 0\nset yrange [%g:-0.6]\n", (double)n - 0.4);
@@ -92,7 +83,7 @@ static void plot_blocks(struct fb_strbuf *b, const char *id, const struct legend
 			"%s'%s.dat' index %zu using 1:2:3:4:5:6 with boxxyerror fs solid 1 "
 			"noborder lc rgb '%s' title ",
 			i ? ", \\\n  " : "", id, i, l[i].colour);
-		quoted(b, l[i].name);
+		rep_gp_quoted(b, l[i].name);
 	}
 	fb_strbuf_add(b, "\n");
 }
@@ -331,7 +322,7 @@ static int make_loss(struct maker *m, const struct rep_train_row *rows, size_t n
 			"%s'%s.dat' index %zu using 1:2 with lines lw %.1f lc rgb '%s' "
 			"title ",
 			i ? ", \\\n  " : "", f->id, i, 1.5 + 1.2 * (double)(k - 1 - i), colours[i]);
-		quoted(&gp, rows[shown[i]].label);
+		rep_gp_quoted(&gp, rows[shown[i]].label);
 	}
 	fb_strbuf_add(&gp, "\n");
 	return finish(m, f, &dat, &gp);

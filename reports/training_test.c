@@ -187,7 +187,7 @@ static void nonsense_data(void **state)
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(rep_training_make(&t, doc, dir, why, sizeof(why), &e), 0);
 	assert_int_equal(t.n, 3); /* split, memory, loss */
-	has(dir, "training-split.gp", "'tiny x ; system");
+	has(dir, "training-split.gp", "'tiny x\xe2\x80\x99; system");
 	rep_training_free(&t);
 	json_decref(doc);
 	remove_folder(dir);

@@ -62,24 +62,46 @@ void fb_strbuf_printf(struct fb_strbuf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Bytes of the character at s; 0: it is not UTF-8 (a text that was cut in a character), or none of
+ * XML (controls, U+FFFE, U+FFFF). */
+static size_t xml_char(const unsigned char *s)
+{
+	size_t n = s[0] < 0x80   ? 1
+		   : s[0] < 0xc2 ? 0
+		   : s[0] < 0xe0 ? 2
+		   : s[0] < 0xf0 ? 3
+		   : s[0] < 0xf5 ? 4
+				 : 0;
+	if (n == 1)
+		return s[0] >= 0x20 || s[0] == '\t' || s[0] == '\n' || s[0] == '\r';
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+			      (s[0] == 0xef && s[1] == 0xbf && s[2] > 0xbd)))
+		return 0;
+	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
+		return 0;
+	return n;
+}
+
 void fb_strbuf_add_xml(struct fb_strbuf *b, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-		if (c == '&')
-			fb_strbuf_add(b, "&amp;");
-		else if (c == '<')
-			fb_strbuf_add(b, "&lt;");
-		else if (c == '>')
-			fb_strbuf_add(b, "&gt;");
-		else if (c == '"')
-			fb_strbuf_add(b, "&quot;");
-		else if (c == '\'')
-			fb_strbuf_add(b, "&#39;");
-		else if (c < 0x20 && c != '\t' && c != '\n' && c != '\r')
-			fb_strbuf_add(b, "\xef\xbf\xbd");
-		else
-			fb_strbuf_addn(b, s, 1);
+	while (*s) {
+		size_t n = xml_char((const unsigned char *)s);
+		switch (*s) {
+		case '&': fb_strbuf_add(b, "&amp;"); break;
+		case '<': fb_strbuf_add(b, "&lt;"); break;
+		case '>': fb_strbuf_add(b, "&gt;"); break;
+		case '"': fb_strbuf_add(b, "&quot;"); break;
+		case '\'': fb_strbuf_add(b, "&#39;"); break;
+		default:
+			if (n)
+				fb_strbuf_addn(b, s, n);
+			else
+				fb_strbuf_add(b, "\xef\xbf\xbd");
+		}
+		s += n ? n : 1;
 	}
 }
 

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The page in a browser, by scripts/look-at-report: of a small run, and of a page that was spoiled in each of the ways
+# that it has to find.
+
+set -uo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+fb=${FABRICBENCH:-$top/build/fabricbench}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+
+"$fb" report "$top/reports/testdata/small.json" -o "$work/small.html" >/dev/null 2>&1
+rc=0
+"$top/scripts/look-at-report" "$work/small.html" >"$work/out" 2>&1 || rc=$?
+cat "$work/out"
+if [[ $rc = 77 ]]; then exit 0; fi
+if [[ $rc != 0 ]]; then bad=1; fi
+
+sed -e 's|</header>|<p style="color: #bbb; background: #fff">pale</p><div style="width: 3000px">wide</div><p>\&#xfffd;</p><img src="data:image/gif;base64,R0lGODlhAQABAAAAACw="/><p onclick="0"></p></header>|' \
+	-e 's|<div class="verdict">|<div style="height: 900px"></div>&|' "$work/small.html" >"$work/spoiled.html"
+"$top/scripts/look-at-report" "$work/spoiled.html" >"$work/out" 2>&1
+for check in first-screen overflow contrast glyphs images inert; do
+	if grep -q "^not ok $check-1280-light: " "$work/out"; then
+		echo "ok finds-$check"
+	else
+		echo "not ok finds-$check: the spoiled page passed"
+		bad=1
+	fi
+done
+exit $bad
