@@ -181,7 +181,7 @@ int expected_load(const char *path, struct expected *x, struct fb_err *e)
 		rc = fb_read_file(path, MAX_BYTES, &s, &len, e);
 	else if (!(s = strdup((const char *)fb_embed_reports_expected_csv)))
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory");
-	if (rc == 0)
+	if (rc == 0 && s)
 		rc = expected_parse(s, path ? path : "expected.csv", x, e);
 	free(s);
 	return rc;

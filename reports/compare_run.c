@@ -101,7 +101,7 @@ static int make_words(const struct cmp_run *r, int side, uint64_t launch, const 
 	/* Another seed for every launch of both sides: equal draws would be no second launch. */
 	if (rc == 0)
 		rc = word(w, "--seed=%llu",
-			(unsigned long long)(r->seed + 2 * launch + (uint64_t)side));
+			(unsigned long long)r->seed + 2ull * launch + (unsigned)side);
 	return rc;
 }
 

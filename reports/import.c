@@ -315,13 +315,16 @@ static int import_file(const struct import_cfg *cfg, const char *path, uint64_t 
 static int import_files(const struct import_cfg *cfg, struct fb_doc *doc, struct fb_err *e)
 {
 	const struct tool *tool = find_tool(cfg->tool, e);
+	if (!tool)
+		return e->code;
+	if (cfg->files.n == 0) {
+		fb_fail_usage(e, "import %s: which files?", tool->name);
+		fb_hint(e, "fabricbench import %s FILE... -o DOC.json", tool->name);
+		return e->code;
+	}
 	json_t *results = json_array(), *r;
 	size_t i;
-	int rc = tool ? 0 : e->code;
-	if (rc == 0 && cfg->files.n == 0) {
-		rc = fb_fail_usage(e, "import %s: which files?", tool->name);
-		fb_hint(e, "fabricbench import %s FILE... -o DOC.json", tool->name);
-	}
+	int rc = 0;
 	for (i = 0; i < cfg->files.n && rc == 0; i++)
 		rc = import_file(cfg, cfg->files.v[i], i + 1, results, e);
 	if (rc == 0)

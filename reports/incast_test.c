@@ -137,7 +137,8 @@ static void apart(void **state)
 	assert_false(x.v[1].victim);
 	file(dir, "incast-2.gp", text, sizeof(text));
 	assert_non_null(strstr(text, "layout 2,1"));
-	assert_non_null(strstr(text, "it\xe2\x80\x99s `rm`: messages of 8192 B, depth 8, 1 Gb/s each'"));
+	assert_non_null(
+		strstr(text, "it\xe2\x80\x99s `rm`: messages of 8192 B, depth 8, 1 Gb/s each'"));
 	rep_incasts_free(&x);
 	clean(dir);
 	json_decref(doc);

@@ -59,28 +59,28 @@ int rep_groups_make(const json_t *doc, struct rep_groups *g, struct fb_err *e)
 	memset(g, 0, sizeof(*g));
 	g->all = calloc(n + 1, sizeof(*g->all));
 	g->v = calloc(n + 1, sizeof(*g->v));
-	int rc = sorted && groups && g->all && g->v
-			 ? 0
-			 : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %zu results", n);
-	for (size_t i = 0; rc == 0 && i < n; i++)
+	int rc = 0;
+	if (!sorted || !groups || !g->all || !g->v) {
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %zu results", n);
+		rep_groups_free(g);
+		goto free_sorted;
+	}
+	for (size_t i = 0; i < n; i++)
 		sorted[i] = (struct entry){json_array_get(results, i), i};
-	if (rc == 0)
-		qsort(sorted, n, sizeof(*sorted), by_key);
-	for (size_t i = 0; rc == 0 && i < n; i++) {
+	qsort(sorted, n, sizeof(*sorted), by_key);
+	for (size_t i = 0; i < n; i++) {
 		g->all[i] = sorted[i].r;
 		if (i > 0 && compare_keys(sorted[i - 1].r, sorted[i].r) == 0)
 			groups[made - 1].g.n++;
 		else
 			groups[made++] = (struct ordered){{&g->all[i], 1}, sorted[i].seq};
 	}
-	if (rc == 0)
-		qsort(groups, made, sizeof(*groups), by_seq);
-	for (size_t i = 0; rc == 0 && i < made; i++)
+	qsort(groups, made, sizeof(*groups), by_seq);
+	for (size_t i = 0; i < made; i++)
 		g->v[g->n++] = groups[i].g;
+free_sorted:
 	free(groups);
 	free(sorted);
-	if (rc != 0)
-		rep_groups_free(g);
 	return rc;
 }
 
@@ -102,7 +102,7 @@ void rep_group_summary(const struct rep_group *g, struct rep_summary *s)
 		if (isfinite(x) && strcmp(state, "invalid") != 0)
 			v[s->n++] = x;
 	}
-	if (s->n > 0) {
+	if (v && s->n > 0) {
 		fb_sort(v, s->n);
 		s->median = fb_median_sorted(v, s->n);
 		s->lo = v[0];

@@ -126,21 +126,23 @@ static int sort_rows(struct value_table *t, struct fb_err *e)
 	struct ordered *order = calloc(t->n_rows + 1, sizeof(*order));
 	char(*row)[128] = malloc((t->n_rows + 1) * sizeof(*row));
 	double *v = malloc((t->n_rows + 1) * sizeof(*v));
-	int rc = order && row && v ? 0 : out_of_memory(e);
-	for (size_t i = 0; i < t->n_rows && rc == 0; i++)
+	int rc = 0;
+	if (!order || !row || !v) {
+		rc = out_of_memory(e);
+		goto free_all;
+	}
+	for (size_t i = 0; i < t->n_rows; i++)
 		order[i] = (struct ordered){t->row[i], i};
-	if (rc == 0)
-		qsort(order, t->n_rows, sizeof(*order), by_name);
-	for (size_t c = 0; c < t->n_columns && rc == 0; c++) {
+	qsort(order, t->n_rows, sizeof(*order), by_name);
+	for (size_t c = 0; c < t->n_columns; c++) {
 		for (size_t i = 0; i < t->n_rows; i++)
 			v[i] = t->column[c].v[order[i].from];
 		memcpy(t->column[c].v, v, t->n_rows * sizeof(*v));
 	}
-	if (rc == 0) {
-		for (size_t i = 0; i < t->n_rows; i++)
-			memcpy(row[i], order[i].name, sizeof(*row));
-		memcpy(t->row, row, t->n_rows * sizeof(*row));
-	}
+	for (size_t i = 0; i < t->n_rows; i++)
+		memcpy(row[i], order[i].name, sizeof(*row));
+	memcpy(t->row, row, t->n_rows * sizeof(*row));
+free_all:
 	free(order);
 	free(row);
 	free(v);

@@ -317,7 +317,7 @@ static void check_no_ports(const struct fb_sysroot *r, enum layer layer, struct 
 static bool among(const struct examined *x, const char *host)
 {
 	for (int i = 0; i < x->n_all; i++)
-		if (strcmp(x->all[i]->host, host) == 0)
+		if (x->all[i] && strcmp(x->all[i]->host, host) == 0)
 			return true;
 	return strcmp(x->facts.host, host) == 0;
 }
