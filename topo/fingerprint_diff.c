@@ -412,7 +412,7 @@ static void compare_links(struct work *w, size_t i, size_t k)
 
 		for (size_t l = 0; l < from->n_links; l++) {
 			const struct topo_shape_link *x = &from->links[l];
-			int ri = x->item, ni = x->item;
+			int ri = x->item, ni = ri;
 
 			if (x->to == 'g' && x->item >= 0) {
 				/* A peer that is missing takes its links along. */
