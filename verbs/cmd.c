@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
@@ -19,6 +18,7 @@
 #include "verbs/load.h"
 #include "verbs/loss_cmd.h"
 #include "verbs/pairs_cmd.h"
+#include "verbs/reach.h"
 #include "verbs/serve.h"
 #include "verbs/session.h"
 #include "verbs/sniff.h"
@@ -138,41 +138,17 @@ static int open_node(struct verbs_node *node, const struct verbs_options *v,
 	return verbs_node_open(node, &want, e);
 }
 
-/* Server and client are often started at the same moment: a refused connection is tried again for a
- * little while before it counts. */
-#define REFUSED_NS 3000000000ull
-
-static int connect_server(const struct verbs_options *v, struct fb_oob **oob, struct fb_err *e)
-{
-	static const struct timespec pause = {0, 200000000};
-	uint64_t deadline = fb_deadline_in(v->connect_timeout_ns);
-	uint64_t patience = fb_deadline_in(REFUSED_NS);
-	int rc;
-
-	for (;;) {
-		uint64_t now;
-		fb_err_clear(e);
-		rc = fb_oob_connect(v->server, v->port, v->token, deadline, oob, e);
-		now = fb_clock_ns();
-		if (rc != -ECONNREFUSED || now > patience || now > deadline || fb_stop_requested())
-			return rc;
-		nanosleep(&pause, NULL);
-	}
-}
-
 static int run_session(const struct client_options *o, struct verbs_client *c, struct fb_err *e)
 {
+	const struct verbs_reach how = {o->v.port, o->v.token, o->v.connect_timeout_ns};
 	struct fb_oob *oob = NULL;
 	int rc;
 
 	if (c->p.loopback)
 		return verbs_session_loopback(c, e);
-	rc = connect_server(&o->v, &oob, e);
-	if (rc) {
-		fb_hint(e, "start `fabricbench verbs serve --port %d` on %s", o->v.port,
-			o->v.server);
+	rc = verbs_reach_host(&how, o->v.server, &oob, e);
+	if (rc)
 		return rc;
-	}
 	rc = verbs_session_client(c, oob, e);
 	if (rc)
 		fb_oob_abort(oob, e);

@@ -244,3 +244,24 @@ void verbs_counters_extend(json_t *counters, verbs_driver_of driver, const void 
 	if (at > start)
 		fb_json_set_str(counters, "classes_note", note);
 }
+
+void verbs_counters_add_port(json_t *c, const char *key, const json_t *before, const json_t *after)
+{
+	static const char *const words[] = {"before", "after", "delta"};
+	const json_t *from = json_object_get(before, "counters"),
+		     *to = json_object_get(after, "counters");
+	json_t *delta = json_object(), *v;
+	const char *name;
+
+	json_object_foreach ((json_t *)(uintptr_t)to, name, v) {
+		const json_t *b = json_object_get(from, name);
+		if (json_is_integer(v) && json_is_integer(b))
+			fb_json_set_int(delta, name, json_integer_value(v) - json_integer_value(b));
+	}
+	for (int i = 0; i < 3; i++) {
+		const json_t *one = i == 0 ? from : i == 1 ? to : delta;
+		if (json_object_size(one))
+			json_object_set_new(json_object_get(c, words[i]), key, json_deep_copy(one));
+	}
+	json_decref(delta);
+}

@@ -57,6 +57,10 @@ void verbs_counters_classify(const char *driver, const json_t *before, const jso
 typedef const char *(*verbs_driver_of)(const void *arg, const char *source);
 void verbs_counters_extend(json_t *counters, verbs_driver_of driver, const void *arg);
 
+/** Add one port, as {"driver", "counters"} read twice, to a result's `counters` {before, after,
+ * delta} under `key`. What only one read has is in no delta. */
+void verbs_counters_add_port(json_t *c, const char *key, const json_t *before, const json_t *after);
+
 /** "lost or reordered 3, timeouts 1": only the classes that tell of loss. @return buf, "" when
  * there is nothing to tell */
 const char *verbs_loss_text(const int64_t grown[VERBS_NUM_CLASSES], char *buf, size_t len);

@@ -254,7 +254,7 @@ static int run(
 	const struct incast_options *o, struct verbs_incast *x, uint64_t deadline, struct fb_err *e)
 {
 	unsigned n = (unsigned)o->senders.n + (o->victim ? 1 : 0);
-	const struct verbs_incast_reach how = {.port = o->v.port,
+	const struct verbs_reach how = {.port = o->v.port,
 		.token = o->v.token,
 		.connect_timeout_ns = o->v.connect_timeout_ns};
 	int rc = 0;

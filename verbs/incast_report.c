@@ -40,26 +40,6 @@ static const json_t *counters_of(const json_t *port)
 	return json_object_get(port, "counters");
 }
 
-static void add_port(json_t *c, const char *key, const json_t *before, const json_t *after)
-{
-	static const char *const words[] = {"before", "after", "delta"};
-	const json_t *from = counters_of(before), *to = counters_of(after);
-	json_t *delta = json_object(), *v;
-	const char *name;
-
-	json_object_foreach ((json_t *)(uintptr_t)to, name, v) {
-		const json_t *b = json_object_get(from, name);
-		if (json_is_integer(v) && json_is_integer(b))
-			fb_json_set_int(delta, name, json_integer_value(v) - json_integer_value(b));
-	}
-	for (int i = 0; i < 3; i++) {
-		const json_t *one = i == 0 ? from : i == 1 ? to : delta;
-		if (json_object_size(one))
-			json_object_set_new(json_object_get(c, words[i]), key, json_deep_copy(one));
-	}
-	json_decref(delta);
-}
-
 /* Whose counters a source's are: see who(). */
 static const char *driver_of(const void *arg, const char *source)
 {
@@ -101,7 +81,7 @@ static void add_counters(const struct verbs_incast *x, json_t *result)
 		char key[32] = "receiver";
 		if (p)
 			who(x, i, key, sizeof key);
-		add_port(c, key, before, after);
+		verbs_counters_add_port(c, key, before, after);
 		verbs_counters_classify(fb_json_str(after, "driver", ""), counters_of(before),
 			counters_of(after), grown);
 		judge_port(key, grown, validity);

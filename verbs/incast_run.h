@@ -9,6 +9,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/result.h"
 #include "verbs/incast.h"
+#include "verbs/reach.h"
 #include "verbs/session.h"
 
 #define VERBS_INCAST_MAX_SENDERS 256
@@ -44,15 +45,9 @@ struct verbs_incast {
 	double idle_p50, idle_p99;
 };
 
-/** How hosts are reached. */
-struct verbs_incast_reach {
-	int port; /**< of hosts that name none */
-	const char *token;
-	uint64_t connect_timeout_ns;
-};
 /** Reach peer[i], whose name is set, and open both ends of its session; x->doc gets the host's
  * facts. @return 0 or the cause */
-int verbs_incast_join(struct verbs_incast *x, unsigned i, const struct verbs_incast_reach *how,
+int verbs_incast_join(struct verbs_incast *x, unsigned i, const struct verbs_reach *how,
 	uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
 /** End one session, by an abort where there is a cause. */
 void verbs_incast_drop(struct verbs_incast_peer *p, const struct fb_err *why);

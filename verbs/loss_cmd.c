@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench/core/clock.h"
 #include "bench/core/cmd.h"
@@ -21,10 +20,9 @@
 #include "bench/core/units.h"
 #include "bench/oob/oob.h"
 #include "verbs/loss_run.h"
+#include "verbs/reach.h"
 
 #define LEAD_NS 200000000u
-/* Server and client are often started at the same moment. */
-#define REFUSED_NS 3000000000ull
 /* 4.096 us * 2^16 = 268 ms. Soft-RoCE's own default here, 20 (4.3 s), keeps a clean link free of
  * time-outs that nothing called for; 14 does not; and a sweep has to live through many. */
 #define TIMEOUT_SOFTWARE 16
@@ -336,80 +334,6 @@ static int take_params(struct verbs_loss_run *x, const struct loss_options *o, s
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-/* "node7", "node7:18516", "[fd00::7]:18516"; a bare IPv6 address has no port. */
-static int split_host(const char *text, char *host, size_t len, int *port, struct fb_err *e)
-{
-	bool bracket = *text == '[';
-	const char *from = text + bracket, *colon = strrchr(text, ':');
-	const char *end = bracket ? strchr(text, ']') : colon;
-	uint64_t v;
-
-	if (bracket && end)
-		colon = end[1] == ':' ? end + 1 : NULL;
-	else if (!colon || strchr(text, ':') != colon)
-		colon = NULL, end = text + strlen(text);
-	if (!end || end == from || (size_t)(end - from) >= len || (bracket && end[1] && !colon) ||
-		(colon && fb_parse_u64(colon + 1, 1, 65535, &v, NULL) != 0))
-		return fb_fail_usage(e, "'%s': not a HOST or HOST:PORT", text);
-	if (colon)
-		*port = (int)v;
-	snprintf(host, len, "%.*s", (int)(end - from), from);
-	return 0;
-}
-
-static int connect_peer(const struct loss_options *o, struct verbs_loss_peer *p, struct fb_err *e)
-{
-	static const struct timespec pause = {0, 200000000};
-	uint64_t deadline = fb_deadline_in(o->v.connect_timeout_ns);
-	uint64_t patience = fb_deadline_in(REFUSED_NS);
-	int port = o->v.port, rc;
-	char host[256];
-
-	rc = split_host(p->name, host, sizeof host, &port, e);
-	if (rc)
-		return rc;
-	for (;;) {
-		uint64_t now;
-		fb_err_clear(e);
-		rc = fb_oob_connect(host, port, o->v.token, deadline, &p->oob, e);
-		now = fb_clock_ns();
-		if (rc != -ECONNREFUSED || now > patience || now > deadline || fb_stop_requested())
-			break;
-		nanosleep(&pause, NULL);
-	}
-	if (rc)
-		fb_hint(e, "start `fabricbench verbs serve --port %d` on %s", port, host);
-	return rc;
-}
-
-/* The peer's host facts, and where it stands among the hosts. */
-static int take_host(struct verbs_loss_run *x, struct verbs_loss_peer *p, unsigned rank,
-	uint64_t deadline, struct fb_err *e)
-{
-	json_t *mine = json_object(), *all = NULL, *peer, *host;
-	const json_t *hosts;
-	const char *name;
-	int rc = fb_oob_gather_json(p->oob, mine, &all, deadline, e);
-
-	json_decref(mine);
-	if (rc)
-		return rc;
-	host = json_incref(json_array_get(all, 1));
-	json_decref(all);
-	name = fb_json_str(host, "name", "?");
-	peer = json_object();
-	fb_json_set_int(peer, "rank", rank);
-	if (*name && json_is_object(host))
-		fb_doc_add_host(x->doc, json_incref(host));
-	hosts = json_object_get(json_object_get(fb_doc_json(x->doc), "system"), "hosts");
-	for (size_t i = 0; i < json_array_size(hosts); i++)
-		if (!strcmp(fb_json_str(json_array_get(hosts, i), "name", ""), name))
-			fb_json_set_int(peer, "host", (int64_t)i);
-	fb_doc_add_peer(x->doc, peer);
-	json_decref(host);
-	return 0;
-}
-
 static int open_peer(const struct loss_options *o, struct verbs_loss_run *x, unsigned i,
 	uint64_t deadline, struct fb_err *e)
 {
@@ -418,12 +342,13 @@ static int open_peer(const struct loss_options *o, struct verbs_loss_run *x, uns
 	struct verbs_client c = {
 		.p = x->job.p, .node = x->job.node, .doc = x->doc, .deadline = deadline};
 	bool hardware = false;
-	int rc = connect_peer(o, p, e);
+	struct verbs_reach how = {o->v.port, o->v.token, o->v.connect_timeout_ns};
+	int rc = verbs_reach(&how, p->name, &p->oob, e);
 
 	if (rc == 0)
 		rc = verbs_session_order(&c, p->oob, &hardware, e);
 	if (rc == 0)
-		rc = take_host(x, p, i + 1, deadline, e);
+		rc = verbs_reach_take_host(x->doc, p->oob, i + 1, deadline, e);
 	job.p = c.p; /* the order has settled the GID's type */
 	if (rc == 0)
 		rc = verbs_loss_open(&p->end, &job, p->oob, deadline, e);

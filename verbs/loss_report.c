@@ -35,26 +35,6 @@ static const json_t *counters_of(const json_t *port)
 	return json_object_get(port, "counters");
 }
 
-static void add_port(json_t *c, const char *key, const json_t *before, const json_t *after)
-{
-	static const char *const words[] = {"before", "after", "delta"};
-	const json_t *from = counters_of(before), *to = counters_of(after);
-	json_t *delta = json_object(), *v;
-	const char *name;
-
-	json_object_foreach ((json_t *)(uintptr_t)to, name, v) {
-		const json_t *b = json_object_get(from, name);
-		if (json_is_integer(v) && json_is_integer(b))
-			fb_json_set_int(delta, name, json_integer_value(v) - json_integer_value(b));
-	}
-	for (int i = 0; i < 3; i++) {
-		const json_t *one = i == 0 ? from : i == 1 ? to : delta;
-		if (json_object_size(one))
-			json_object_set_new(json_object_get(c, words[i]), key, json_deep_copy(one));
-	}
-	json_decref(delta);
-}
-
 static const char *driver_of(const void *arg, const char *source)
 {
 	const struct verbs_loss_seen *s = arg;
@@ -172,7 +152,7 @@ static json_t *stream_result(const struct verbs_loss_run *x, const struct verbs_
 	fb_json_set_str(r, "where", x->where);
 	fb_json_set_str(r, "definition", STREAM_DEFINITION);
 	for (int i = 0; i < 2; i++)
-		add_port(c, ends[i], s->before[i], s->after[i]);
+		verbs_counters_add_port(c, ends[i], s->before[i], s->after[i]);
 	verbs_counters_extend(c, driver_of, s);
 	set_bound(x, s, r, value);
 	judge_stream(&x->rate[s->rate], s, needed, r);
@@ -192,7 +172,7 @@ static json_t *probe_result(const struct verbs_loss_run *x, const struct verbs_l
 	fb_json_set_str(r, "where", x->where);
 	fb_json_set_str(r, "definition", PROBE_DEFINITION);
 	c = json_object_get(r, "counters");
-	add_port(c, ends[0], s->probe_before, s->probe_after);
+	verbs_counters_add_port(c, ends[0], s->probe_before, s->probe_after);
 	verbs_counters_extend(c, driver_of, s);
 	if (s->hist->n < x->probes)
 		suspect(r, "fewer messages than asked for: the time for them was over");

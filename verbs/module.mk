@@ -33,7 +33,7 @@ TESTS += verbs/lossless/switch_test.c
 FUZZ += verbs/lossless/switch_fuzz.c
 SRC += verbs/lossless/facts_pci.c
 TESTS += verbs/lossless/pci_test.c verbs/lossless/drive_test.c verbs/lossless/fw_test.c
-SRC += verbs/incast_peers.c verbs/lossless/drive.c verbs/lossless/drive_opts.c verbs/lossless/drive_path.c verbs/lossless/drive_peer.c \
+SRC += verbs/reach.c verbs/incast_peers.c verbs/lossless/drive.c verbs/lossless/drive_opts.c verbs/lossless/drive_path.c verbs/lossless/drive_peer.c \
 	verbs/lossless/drive_tell.c verbs/lossless/facts_fw.c verbs/lossless/ranks.c
 SRC += verbs/loss.c verbs/loss_cmd.c verbs/loss_fit.c verbs/loss_maker.c verbs/loss_report.c verbs/loss_run.c verbs/loss_table.c
 TESTS += verbs/loss_fit_test.c verbs/loss_test.c

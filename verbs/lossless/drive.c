@@ -154,7 +154,7 @@ static int join(struct run *r, int i, struct fb_err *e)
 	struct drive_peer *p = &r->d->peer[i];
 	struct verbs_incast_peer *s = &r->x.peer[r->sessions];
 	const struct fb_oob_cfg *o = r->a->reach;
-	const struct verbs_incast_reach how = {.port = o->port > 0 ? o->port : FB_OOB_DEFAULT_PORT,
+	const struct verbs_reach how = {.port = o->port > 0 ? o->port : FB_OOB_DEFAULT_PORT,
 		.token = o->token,
 		.connect_timeout_ns = o->timeout_ns};
 	struct fb_err why = {0};
