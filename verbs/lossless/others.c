@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
+#include "bench/core/check_others.h"
 #include "bench/core/json.h"
 #include "bench/core/strbuf.h"
 #include "verbs/lossless/summary.h"
@@ -98,68 +98,34 @@ static int add_document(
 	return rc;
 }
 
-static bool is_folder(const char *path)
+struct reading {
+	struct others *o;
+	const char *own_host;
+};
+
+static int read_document(void *arg, const char *path, bool named, struct fb_err *e)
 {
-	struct stat st;
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	const struct reading *r = arg;
+	return add_document(r->o, path, r->own_host, named, e);
 }
 
-static bool is_tree(const char *path)
+static int read_tree(void *arg, const char *path, struct fb_err *e)
 {
-	char sys[4200];
-	return snprintf(sys, sizeof(sys), "%s/sys", path) < (int)sizeof(sys) && is_folder(sys);
-}
-
-static int add_folder(struct others *o, const char *dir, const char *own_host, struct fb_err *e)
-{
-	struct fb_sysroot live = {.dir = NULL};
-	char **names = NULL;
-	int rc = fb_sysroot_list(&live, dir, &names), before = o->n;
-	if (rc < 0)
-		return fb_fail(e, FB_EXIT_USAGE, rc, "cannot list %s: %s", dir, strerror(-rc));
-	rc = 0;
-	bool any = false;
-	for (char **n = names; *n && rc >= 0; n++) {
-		char path[4096];
-		size_t len = strlen(*n);
-		if (snprintf(path, sizeof(path), "%s/%s", dir, *n) >= (int)sizeof(path))
-			continue;
-		if (is_tree(path))
-			rc = add_tree(o, path, own_host, e);
-		else if (len > 5 && strcmp(*n + len - 5, ".json") == 0 && !is_folder(path))
-			rc = add_document(o, path, own_host, false, e);
-		else
-			continue;
-		any = any || rc == 0;
-	}
-	fb_sysroot_names_free(names);
-	if (rc >= 0 && !any && o->n == before) {
-		fb_fail(e, FB_EXIT_USAGE, ENOENT,
-			"%s holds neither recorded trees nor documents of checks", dir);
-		fb_hint(e, "fabricbench check all -o HOST.json on each node makes them");
-		return -ENOENT;
-	}
-	return rc < 0 ? rc : 0;
+	const struct reading *r = arg;
+	return add_tree(r->o, path, r->own_host, e);
 }
 
 int others_read(
 	const struct fb_opt_list *names, const char *own_host, struct others *o, struct fb_err *e)
 {
-	int rc = 0;
+	static const struct fb_others_reader reader = {read_document, read_tree,
+		"documents of checks", "fabricbench check all -o HOST.json"};
+	struct reading r = {o, own_host};
 	*o = (struct others){0};
-	for (size_t i = 0; i < names->n && rc >= 0; i++) {
-		/* An absolute folder seems to have sys/ when it is "/": that is this machine. */
-		const char *path = names->v[i];
-		if (!is_folder(path))
-			rc = add_document(o, path, own_host, true, e);
-		else if (is_tree(path))
-			rc = add_tree(o, path, own_host, e);
-		else
-			rc = add_folder(o, path, own_host, e);
-	}
+	int rc = fb_check_others(names, &reader, &r, e);
 	if (rc < 0)
 		others_free(o);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 void others_free(struct others *o)
