@@ -206,22 +206,6 @@ static bool speaks(const struct command *c)
 	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
 }
 
-/* Before parting: the launcher may end this process as soon as another rank has ended. */
-static void tell(struct job *j, const struct fb_err *e)
-{
-	struct fb_err unwritten = {0};
-	if (j->told)
-		return;
-	j->told = true;
-	if (j->doc || speaks(j->c))
-		fb_cmd_fail(e);
-	if (!j->doc)
-		return;
-	fb_doc_error(j->doc, e);
-	if (fb_doc_publish(j->doc, &unwritten) != 0)
-		fb_debug("%s", unwritten.msg);
-}
-
 static int run_processes(struct job *j, struct fb_err *e)
 {
 	char prefix[32];
@@ -233,7 +217,7 @@ static int run_processes(struct job *j, struct fb_err *e)
 		return rc;
 	rc = run_rank(oob, j, e);
 	if (rc != 0)
-		tell(j, e);
+		fb_doc_tell(j->doc, j->doc || speaks(j->c), &j->told, e);
 	fb_oob_close(oob);
 	return rc;
 }
@@ -271,7 +255,7 @@ static int end(struct job *j, const struct fb_err *e, int rc)
 {
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
 	if (rc != 0)
-		tell(j, e);
+		fb_doc_tell(j->doc, j->doc || speaks(j->c), &j->told, e);
 	if (j->doc) {
 		status = fb_gate_judge(j->doc, &j->c->gates, "busbw", status);
 		return fb_doc_finish(j->doc, status);

@@ -18,6 +18,7 @@
 
 #include "bench/core/anon.h"
 #include "bench/core/clock.h"
+#include "bench/core/cmd.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/stats.h"
@@ -317,6 +318,21 @@ static json_t *skeleton(const char *command, int argc, char **argv, const struct
 	json_object_set_new(root, "warnings", json_array());
 	json_object_set_new(root, "errors", json_array());
 	return root;
+}
+
+void fb_doc_tell(struct fb_doc *d, bool aloud, bool *told, const struct fb_err *e)
+{
+	struct fb_err unwritten = {0};
+	if (*told)
+		return;
+	*told = true;
+	if (aloud)
+		fb_cmd_fail(e);
+	if (!d)
+		return;
+	fb_doc_error(d, e);
+	if (fb_doc_publish(d, &unwritten) != 0)
+		fb_debug("%s", unwritten.msg);
 }
 
 void fb_doc_hide(struct fb_doc *d, const char *host)

@@ -70,7 +70,14 @@ void fb_doc_add_check(struct fb_doc *d, json_t *check);
 void fb_doc_warn(struct fb_doc *d, const char *fmt, ...) FB_PRINTF(2, 3);
 /** Record an error: {message, remedy, code, exit, job?, point?}. The same error is kept once. */
 void fb_doc_error(struct fb_doc *d, const struct fb_err *e);
-/** The same with the point (a result's `case`) at which it happened; NULL: none. */
+/**
+ * Before a rank parts from the others: the launcher may end this process as soon as another rank
+ * has ended. Prints the error where `aloud`, and records and publishes it. *told: once, and then no
+ * more.
+ * @param d NULL on ranks that keep no document
+ */
+void fb_doc_tell(struct fb_doc *d, bool aloud, bool *told, const struct fb_err *e);
+/** fb_doc_error() with the point (a result's `case`) at which it happened; NULL: none. */
 void fb_doc_error_at(struct fb_doc *d, const struct fb_err *e, const char *point);
 /** --anonymous hides this host name or HOST:PORT everywhere. Commands call it for the host names
  * they take as bare arguments; hosts, and the values of --master, --bind, --host, --hosts, are

@@ -106,22 +106,6 @@ static bool speaks(const struct command *c)
 	return c->oob.rank <= 0 || c->oob.kind != FB_OOB_MPI || fb_log_enabled(FB_LOG_INFO);
 }
 
-/* Before parting: the launcher may end this process as soon as another rank has ended. */
-static void tell(struct run *r, const struct fb_err *e)
-{
-	struct fb_err unwritten = {0};
-	if (r->told)
-		return;
-	r->told = true;
-	if (r->doc || speaks(r->c))
-		fb_cmd_fail(e);
-	if (!r->doc)
-		return;
-	fb_doc_error(r->doc, e);
-	if (fb_doc_publish(r->doc, &unwritten) != 0)
-		fb_debug("%s", unwritten.msg);
-}
-
 static int run_processes(struct run *r, struct fb_err *e)
 {
 	char prefix[32];
@@ -133,7 +117,7 @@ static int run_processes(struct run *r, struct fb_err *e)
 		return rc;
 	rc = run_rank(oob, r, e);
 	if (rc != 0)
-		tell(r, e);
+		fb_doc_tell(r->doc, r->doc || speaks(r->c), &r->told, e);
 	fb_oob_close(oob);
 	return rc;
 }
@@ -255,7 +239,7 @@ static int end(struct run *r, const struct fb_err *e, int rc)
 {
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
 	if (rc != 0)
-		tell(r, e);
+		fb_doc_tell(r->doc, r->doc || speaks(r->c), &r->told, e);
 	return r->doc ? fb_doc_finish(r->doc, status) : status;
 }
 
