@@ -10,7 +10,7 @@ FUZZ += bench/core/opt_fuzz.c
 TESTS += bench/core/plan_test.c bench/core/proc_test.c
 FUZZ += bench/core/plan_fuzz.c
 SRC += bench/core/plugin.c
-SRC += bench/core/result.c bench/core/doc_read.c bench/core/table.c bench/core/stop.c bench/core/anon.c bench/core/sysinfo.c \
+SRC += bench/core/result.c bench/core/doc_read.c bench/core/doc_shape.c bench/core/table.c bench/core/stop.c bench/core/anon.c bench/core/sysinfo.c \
 	bench/core/sysinfo_dev.c bench/core/point.c bench/core/gate.c
 TESTS += bench/core/json_test.c bench/core/doc_read_test.c
 FUZZ += bench/core/result_fuzz.c
