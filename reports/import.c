@@ -312,24 +312,32 @@ static int import_file(const struct import_cfg *cfg, const char *path, uint64_t 
 	return rc;
 }
 
-static int import_files(const struct import_cfg *cfg, struct fb_doc *doc, struct fb_err *e)
+/* What is wrong with the words alone needs no document to say so. */
+static int check_words(const struct import_cfg *cfg, struct fb_err *e)
 {
 	const struct tool *tool = find_tool(cfg->tool, e);
 	if (!tool)
 		return e->code;
-	if (cfg->files.n == 0) {
-		fb_fail_usage(e, "import %s: which files?", tool->name);
-		fb_hint(e, "fabricbench import %s FILE... -o DOC.json", tool->name);
-		return e->code;
-	}
+	if (cfg->files.n > 0)
+		return 0;
+	fb_fail_usage(e, "import %s: which files?", tool->name);
+	fb_hint(e, "fabricbench import %s FILE... -o DOC.json", tool->name);
+	return e->code;
+}
+
+static int import_files(const struct import_cfg *cfg, struct fb_doc *doc, struct fb_err *e)
+{
 	json_t *results = json_array(), *r;
 	size_t i;
 	int rc = 0;
 	for (i = 0; i < cfg->files.n && rc == 0; i++)
 		rc = import_file(cfg, cfg->files.v[i], i + 1, results, e);
-	if (rc == 0)
+	if (rc == 0) {
 		json_array_foreach (results, i, r)
 			fb_doc_add_result(doc, json_incref(r));
+		fb_doc_warn(doc,
+			"imported: nothing is known of the system, its firmware and its counters");
+	}
 	json_decref(results);
 	return rc;
 }
@@ -342,7 +350,8 @@ static int import_main(int argc, char **argv)
 	int rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc != 0)
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
-	struct fb_doc *doc = fb_doc_new("import", argc, argv, &cfg.out, &e);
+	struct fb_doc *doc =
+		check_words(&cfg, &e) == 0 ? fb_doc_new("import", argc, argv, &cfg.out, &e) : NULL;
 	int status = FB_EXIT_OK;
 	if (!doc) {
 		status = fb_cmd_fail(&e);
@@ -351,7 +360,6 @@ static int import_main(int argc, char **argv)
 	fb_doc_set_config(doc, fb_opt_to_json(&spec, true), fb_opt_to_json(&spec, false));
 	/* This host is not where it was measured. */
 	json_array_clear(json_object_get(json_object_get(fb_doc_json(doc), "system"), "hosts"));
-	fb_doc_warn(doc, "imported: nothing is known of the system, its firmware and its counters");
 	rc = import_files(&cfg, doc, &e);
 	if (rc != 0) {
 		fb_doc_error(doc, &e);
