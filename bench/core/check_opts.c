@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/cmd.h"
 #include "bench/core/json.h"
+#include "bench/core/log.h"
 #include "bench/core/units.h"
 
 static const char *const formats[] = {"table", "json", "junit", "markdown", NULL};
@@ -50,16 +52,6 @@ const struct fb_opt fb_check_opts[] = {
 	{.name = NULL},
 };
 #undef O
-
-int fb_check_tell(const struct fb_check_cfg *c, const struct fb_check_def *listed,
-	const struct fb_check_def *all, struct fb_err *e)
-{
-	const struct fb_check_def *tables[] = {c->explain ? all : listed};
-	if (c->explain)
-		return fb_check_explain(tables, 1, c->explain, stdout, e);
-	fb_check_list(tables, 1, stdout);
-	return 0;
-}
 
 /* A required check that does not exist would be missing for ever. */
 static int check_required(const char *id, const struct fb_check_def *defs, struct fb_err *e)
@@ -120,19 +112,28 @@ static int save(const char *path, const struct fb_doc *doc,
 	return rc;
 }
 
-int fb_check_document(struct fb_opt_spec *spec, const struct fb_check_cfg *c,
-	const struct fb_output_cfg *out, int argc, char **argv,
-	void (*table)(const json_t *doc, FILE *out),
-	int (*work)(void *arg, struct fb_doc *doc, struct fb_err *e), void *arg, struct fb_err *e)
+static int tell(const struct fb_check_kind *k, struct fb_err *e)
 {
-	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, out, e);
+	const char *id = k->judge->explain;
+	const struct fb_check_def *tables[] = {id ? k->all : k->listed};
+	if (id)
+		return fb_check_explain(tables, 1, id, stdout, e);
+	fb_check_list(tables, 1, stdout);
+	return 0;
+}
+
+static int make_document(struct fb_opt_spec *spec, const struct fb_check_kind *k, int argc,
+	char **argv, struct fb_err *e)
+{
+	const struct fb_check_cfg *c = k->judge;
+	struct fb_doc *doc = fb_doc_new(spec->command, argc, argv, k->out, e);
 	if (!doc)
 		return (int)e->exit;
 	fb_doc_set_config(doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
 	fb_doc_set_table(doc, c->format == FB_CHECK_JUNIT      ? fb_check_junit
 			      : c->format == FB_CHECK_MARKDOWN ? fb_check_markdown
-							       : table);
-	int status = work(arg, doc, e);
+							       : k->table);
+	int status = k->work(k->command, doc, e);
 	if (e->code == 0 && c->junit && save(c->junit, doc, fb_check_junit, e) < 0)
 		status = (int)e->exit;
 	if (e->code == 0 && c->markdown && save(c->markdown, doc, fb_check_markdown, e) < 0)
@@ -143,6 +144,28 @@ int fb_check_document(struct fb_opt_spec *spec, const struct fb_check_cfg *c,
 	}
 	status = fb_doc_finish(doc, status);
 	fb_doc_free(doc);
+	return status;
+}
+
+int fb_check_command(
+	struct fb_opt_spec *spec, const struct fb_check_kind *kind, int argc, char **argv)
+{
+	struct fb_err e = {0};
+	int status = FB_EXIT_OK;
+	int rc = fb_opt_parse(spec, argc, argv, &e);
+	if (rc != 0)
+		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
+	if (kind->judge->list || kind->judge->explain)
+		rc = tell(kind, &e);
+	else if ((rc = kind->prepare(kind->command, &e)) == 0)
+		status = kind->learning && *kind->learning
+				 ? kind->learn(kind->command, &e)
+				 : make_document(spec, kind, argc, argv, &e);
+	if (e.code != 0)
+		fb_log_err(&e);
+	if (rc != 0)
+		status = (int)e.exit;
+	fb_opt_free(spec);
 	return status;
 }
 

@@ -10,7 +10,6 @@
 #include "bench/core/check_opts.h"
 #include "bench/core/cmd.h"
 #include "bench/core/json.h"
-#include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "topo/fabric/fabric.h"
 #include "topo/fabric/fabric_cmd.h"
@@ -200,8 +199,9 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	return rc == 0 ? fb_check_verdict(&c->check, doc) : (int)e->exit;
 }
 
-static int prepare(struct command *c, struct fb_err *e)
+static int prepare(void *arg, struct fb_err *e)
 {
+	struct command *c = arg;
 	const struct fabric_cfg *f = &c->cfg;
 	if (f->live && (f->discover || f->linkinfo)) {
 		fb_fail_usage(e, "--live and a file exclude each other");
@@ -223,23 +223,16 @@ int fabric_run(int argc, char **argv)
 {
 	struct command c = {0};
 	struct fb_opt_spec spec;
-	struct fb_err e = {0};
-	int status = FB_EXIT_OK;
+	const struct fb_check_kind kind = {.command = &c,
+		.judge = &c.check,
+		.out = &c.out,
+		.listed = fabric_checks,
+		.all = fabric_checks,
+		.prepare = prepare,
+		.work = work,
+		.table = fabric_print};
 	fill_spec(&spec, &c);
-	int rc = fb_opt_parse(&spec, argc, argv, &e);
-	if (rc != 0)
-		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
-	if (c.check.list || c.check.explain)
-		rc = fb_check_tell(&c.check, fabric_checks, fabric_checks, &e);
-	else if ((rc = prepare(&c, &e)) == 0)
-		status = fb_check_document(
-			&spec, &c.check, &c.out, argc, argv, fabric_print, work, &c, &e);
-	if (e.code != 0)
-		fb_log_err(&e);
-	if (rc != 0)
-		status = (int)e.exit;
-	fb_opt_free(&spec);
-	return status;
+	return fb_check_command(&spec, &kind, argc, argv);
 }
 
 const struct fb_opt_spec *fabric_spec(void)

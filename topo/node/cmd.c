@@ -11,7 +11,6 @@
 #include "bench/core/check_opts.h"
 #include "bench/core/cmd.h"
 #include "bench/core/json.h"
-#include "bench/core/log.h"
 #include "topo/node/node_priv.h"
 
 struct node_cfg {
@@ -245,8 +244,9 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	return rc == 0 ? fb_check_verdict(&c->judge, doc) : (int)e->exit;
 }
 
-static int learn(const struct command *c, struct fb_err *e)
+static int learn(void *arg, struct fb_err *e)
 {
+	const struct command *c = arg;
 	struct node n;
 	int rc = node_open(&n, &c->root, e);
 	if (rc == 0) {
@@ -256,8 +256,9 @@ static int learn(const struct command *c, struct fb_err *e)
 	return rc < 0 ? (int)e->exit : FB_EXIT_OK;
 }
 
-static int prepare(struct command *c, struct fb_err *e)
+static int prepare(void *arg, struct fb_err *e)
 {
+	struct command *c = arg;
 	struct fb_check_def defs[MAX_DEFS];
 	if (c->cfg.watch && c->cfg.sysroot) {
 		fb_fail_usage(e, "--watch reads counters of a running machine, and --sysroot names "
@@ -266,34 +267,29 @@ static int prepare(struct command *c, struct fb_err *e)
 		return -EINVAL;
 	}
 	collect(defs);
-	return fb_check_prepare(&c->judge, &c->out, defs, e);
+	int rc = fb_check_prepare(&c->judge, &c->out, defs, e);
+	return rc == 0 ? fb_sysroot_open(&c->root, c->cfg.sysroot, e) : rc;
 }
 
 int check_node_run(int argc, char **argv)
 {
 	struct command c = {.root = {.dir = NULL}};
 	struct fb_opt_spec spec;
-	struct fb_err e = {0};
 	struct fb_check_def defs[MAX_DEFS];
-	int status = FB_EXIT_OK;
+	const struct fb_check_kind kind = {.command = &c,
+		.judge = &c.judge,
+		.out = &c.out,
+		.listed = defs,
+		.all = defs,
+		.prepare = prepare,
+		.learning = &c.cfg.learn,
+		.learn = learn,
+		.work = work,
+		.table = print_table};
 	fill_spec(&spec, &c);
-	int rc = fb_opt_parse(&spec, argc, argv, &e);
-	if (rc != 0)
-		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	collect(defs);
-	if (c.judge.list || c.judge.explain)
-		rc = fb_check_tell(&c.judge, defs, defs, &e);
-	else if ((rc = prepare(&c, &e)) == 0 &&
-		 (rc = fb_sysroot_open(&c.root, c.cfg.sysroot, &e)) == 0)
-		status = c.cfg.learn ? learn(&c, &e)
-				     : fb_check_document(&spec, &c.judge, &c.out, argc, argv,
-					       print_table, work, &c, &e);
-	if (e.code != 0)
-		fb_log_err(&e);
-	if (rc != 0)
-		status = (int)e.exit;
+	int status = fb_check_command(&spec, &kind, argc, argv);
 	fb_sysroot_close(&c.root);
-	fb_opt_free(&spec);
 	return status;
 }
 

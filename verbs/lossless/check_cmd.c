@@ -14,7 +14,6 @@
 #include "bench/core/check_opts.h"
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
-#include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/sysinfo.h"
 #include "bench/core/units.h"
@@ -43,6 +42,7 @@ struct command {
 	struct fb_output_cfg out;
 	struct drive_cfg drive;
 	struct fb_oob_cfg oob;
+	struct fb_sysroot root;
 	int rank;   /* with --rendezvous; else 0 */
 	void *live; /* live_ops->cfg_size bytes */
 };
@@ -167,17 +167,6 @@ static void others_too(struct fb_check_def *defs)
 	for (const struct switch_check *s = switch_checks; s->def.id; s++)
 		defs[n++] = s->def;
 	defs[n] = (struct fb_check_def){.id = NULL};
-}
-
-static int tell_checks(const struct command *c, struct fb_err *e)
-{
-	struct fb_check_def listed[MAX_DEFS], all[MAX_DEFS];
-	collect(c->layer, listed);
-	collect(ALL, all);
-	others_too(all);
-	if (c->layer == ALL)
-		others_too(listed);
-	return fb_check_tell(&c->judge, listed, all, e);
 }
 
 /* ---- facts ----------------------------------------------------------------------------------- */
@@ -455,11 +444,6 @@ static void describe(const struct command *c, const struct examined *x, const st
 		fb_doc_hide(doc, x->facts.host);
 }
 
-struct job {
-	const struct command *c;
-	const struct fb_sysroot *r;
-};
-
 /* Hosts and ranks that were named have to be accounted for, whoever else is required. */
 static int verdict(const struct command *c, const struct examined *x, struct fb_doc *doc)
 {
@@ -490,9 +474,8 @@ static int meet(const struct command *c, struct examined *x, struct fb_doc *doc,
 
 static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 {
-	const struct job *job = arg;
-	const struct command *c = job->c;
-	const struct fb_sysroot *r = job->r;
+	const struct command *c = arg;
+	const struct fb_sysroot *r = &c->root;
 	struct examined x = {0};
 	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
 		return (int)e->exit;
@@ -517,10 +500,11 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	return status;
 }
 
-static int learn(const struct command *c, const struct fb_sysroot *r, struct fb_err *e)
+static int learn(void *arg, struct fb_err *e)
 {
+	const struct command *c = arg;
 	struct examined x = {0};
-	if (read_facts(c, r, &x, e) < 0)
+	if (read_facts(c, &c->root, &x, e) < 0)
 		return (int)e->exit;
 	int rc = profile_learn(&x.facts, stdout, e);
 	free_examined(&x);
@@ -543,8 +527,9 @@ static int take_rank(struct command *c, struct fb_err *e)
 	return 0;
 }
 
-static int prepare(struct command *c, struct fb_err *e)
+static int prepare(void *arg, struct fb_err *e)
 {
+	struct command *c = arg;
 	if (c->check.live && !c->check.sysroot) {
 		fb_fail_usage(
 			e, "--live goes with --sysroot: it fills in what only root could read");
@@ -562,41 +547,35 @@ static int prepare(struct command *c, struct fb_err *e)
 	int rc = drive_check_options(&c->drive, e);
 	if (rc == 0 && c->check.rendezvous)
 		rc = take_rank(c, e);
-	if (rc < 0)
-		return rc;
-	return fb_check_prepare(&c->judge, &c->out, defs, e);
+	if (rc == 0)
+		rc = fb_check_prepare(&c->judge, &c->out, defs, e);
+	return rc == 0 ? fb_sysroot_open(&c->root, c->check.sysroot, e) : rc;
 }
 
 static int run_layer(enum layer layer, int argc, char **argv)
 {
 	struct command c = {.layer = layer};
 	struct fb_opt_spec spec;
-	struct fb_sysroot r = {.dir = NULL};
 	struct fb_err e = {0};
-	int status = FB_EXIT_OK;
+	struct fb_check_def listed[MAX_DEFS], all[MAX_DEFS];
+	const struct fb_check_kind kind = {.command = &c,
+		.judge = &c.judge,
+		.out = &c.out,
+		.listed = layer == ALL ? all : listed,
+		.all = all,
+		.prepare = prepare,
+		.learning = &c.check.learn,
+		.learn = learn,
+		.work = work,
+		.table = print_table};
 	c.live = live_ops ? calloc(1, live_ops->cfg_size) : NULL;
 	fill_spec(&spec, &c);
+	collect(layer, listed);
+	collect(ALL, all);
+	others_too(all);
 	int rc = live_ops && c.live ? live_ops->cut(c.live, &argc, argv, &e) : 0;
-	if (rc == 0)
-		rc = fb_opt_parse(&spec, argc, argv, &e);
-	if (rc != 0) {
-		free(c.live);
-		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
-	}
-	struct job job = {&c, &r};
-	if (c.judge.list || c.judge.explain)
-		rc = tell_checks(&c, &e);
-	else if ((rc = prepare(&c, &e)) == 0 &&
-		 (rc = fb_sysroot_open(&r, c.check.sysroot, &e)) == 0)
-		status = c.check.learn ? learn(&c, &r, &e)
-				       : fb_check_document(&spec, &c.judge, &c.out, argc, argv,
-						 print_table, work, &job, &e);
-	if (e.code != 0)
-		fb_log_err(&e);
-	if (rc != 0)
-		status = (int)e.exit;
-	fb_sysroot_close(&r);
-	fb_opt_free(&spec);
+	int status = rc == 0 ? fb_check_command(&spec, &kind, argc, argv) : fb_cmd_fail(&e);
+	fb_sysroot_close(&c.root);
 	free(c.live);
 	return status;
 }

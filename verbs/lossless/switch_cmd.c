@@ -11,7 +11,6 @@
 #include "bench/core/check_opts.h"
 #include "bench/core/cmd.h"
 #include "bench/core/json.h"
-#include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/units.h"
 #include "verbs/lossless/others.h"
@@ -283,8 +282,9 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	return rc == 0 ? fb_check_verdict(&command->judge, doc) : (int)e->exit;
 }
 
-static int prepare(struct command *c, struct fb_err *e)
+static int prepare(void *arg, struct fb_err *e)
 {
+	struct command *c = arg;
 	if (c->cfg.files.n == 0) {
 		fb_fail_usage(e, "no file is given");
 		fb_hint(e, "fabricbench check switch config_db.json; copy it from the switch: scp "
@@ -303,25 +303,18 @@ int check_switch_run(int argc, char **argv)
 {
 	struct command c = {0};
 	struct fb_opt_spec spec;
-	struct fb_err e = {0};
 	struct fb_check_def defs[MAX_DEFS];
-	int status = FB_EXIT_OK;
+	const struct fb_check_kind kind = {.command = &c,
+		.judge = &c.judge,
+		.out = &c.out,
+		.listed = defs,
+		.all = defs,
+		.prepare = prepare,
+		.work = work,
+		.table = print_table};
 	fill_spec(&spec, &c);
-	int rc = fb_opt_parse(&spec, argc, argv, &e);
-	if (rc != 0)
-		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	collect(defs);
-	if (c.judge.list || c.judge.explain)
-		rc = fb_check_tell(&c.judge, defs, defs, &e);
-	else if ((rc = prepare(&c, &e)) == 0)
-		status = fb_check_document(
-			&spec, &c.judge, &c.out, argc, argv, print_table, work, &c, &e);
-	if (e.code != 0)
-		fb_log_err(&e);
-	if (rc != 0)
-		status = (int)e.exit;
-	fb_opt_free(&spec);
-	return status;
+	return fb_check_command(&spec, &kind, argc, argv);
 }
 
 const struct fb_opt_spec *check_switch_spec(void)
