@@ -26,8 +26,6 @@
 #include "verbs/lossless/summary.h"
 #include "verbs/lossless/switch.h"
 
-static const struct check_live_ops *const live_ops = &check_live;
-
 enum layer { ROCE = 1, IB = 2, ALL = 3 };
 
 struct check_cfg {
@@ -43,8 +41,8 @@ struct command {
 	struct drive_cfg drive;
 	struct fb_oob_cfg oob;
 	struct fb_sysroot root;
-	int rank;   /* with --rendezvous; else 0 */
-	void *live; /* live_ops->cfg_size bytes */
+	int rank; /* with --rendezvous; else 0 */
+	struct live_cfg live;
 };
 
 #define O(field) offsetof(struct check_cfg, field)
@@ -130,12 +128,9 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 		.summary = summary,
 		.notes = notes,
 		.sets = {{"Checks", opts, &c->check}, {"Verdict", fb_check_opts, &c->judge},
-			{"Output", fb_output_opts, &c->out}},
+			{"Output", fb_output_opts, &c->out}, {"Live", live_opts, &c->live},
+			{"Load", drive_opts, &c->drive}, {"Hosts and ranks", fb_oob_opts, &c->oob}},
 	};
-	if (live_ops)
-		spec->sets[3] = (struct fb_opt_set){"Live", live_ops->opts, c->live};
-	spec->sets[4] = (struct fb_opt_set){"Load", drive_opts, &c->drive};
-	spec->sets[5] = (struct fb_opt_set){"Hosts and ranks", fb_oob_opts, &c->oob};
 }
 
 /* ---- what checks there are ------------------------------------------------------------------- */
@@ -353,10 +348,10 @@ static int make_windows(const struct command *c, const struct fb_sysroot *r, str
 		return 0;
 	if (c->drive.hosts.n > 0)
 		return drive(c, x, doc, e);
-	if (!live_ops || !live_ops->wanted(c->live))
+	if (!live_wanted(&c->live))
 		return 0;
 	*own = calloc((size_t)x->facts.ports, sizeof(**own));
-	return *own ? live_ops->fill(c->live, r, &x->facts, *own, doc, e)
+	return *own ? live_fill(&c->live, r, &x->facts, *own, doc, e)
 		    : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for windows");
 }
 
@@ -536,9 +531,8 @@ static int prepare(void *arg, struct fb_err *e)
 		fb_hint(e, "leave it out to judge this machine alone");
 		return -EINVAL;
 	}
-	if (c->drive.hosts.n > 0 &&
-		(c->check.rendezvous || (live_ops && live_ops->wanted(c->live)) ||
-			(c->check.sysroot && !c->check.live)))
+	if (c->drive.hosts.n > 0 && (c->check.rendezvous || live_wanted(&c->live) ||
+					    (c->check.sysroot && !c->check.live)))
 		return fb_fail_usage(e,
 			"--drive makes load on this machine: neither --watch, --during, "
 			"--rendezvous nor a recording alone go with it");
@@ -568,15 +562,13 @@ static int run_layer(enum layer layer, int argc, char **argv)
 		.learn = learn,
 		.work = work,
 		.table = print_table};
-	c.live = live_ops ? calloc(1, live_ops->cfg_size) : NULL;
 	fill_spec(&spec, &c);
 	collect(layer, listed);
 	collect(ALL, all);
 	others_too(all);
-	int rc = live_ops && c.live ? live_ops->cut(c.live, &argc, argv, &e) : 0;
+	int rc = live_cut(&c.live, &argc, argv, &e);
 	int status = rc == 0 ? fb_check_command(&spec, &kind, argc, argv) : fb_cmd_fail(&e);
 	fb_sysroot_close(&c.root);
-	free(c.live);
 	return status;
 }
 

@@ -21,15 +21,8 @@
 /* A window this long or longer is a mistake in the unit. */
 #define LONGEST_NS 86400000000000u
 
-struct live_cfg {
-	uint64_t watch_ns;
-	bool during;
-	uint64_t limit_ns;    /**< of the command */
-	const char **command; /**< of --during, NULL-terminated; argv's own */
-};
-
 #define O(field) .offset = offsetof(struct live_cfg, field)
-static const struct fb_opt live_opts[] = {
+const struct fb_opt live_opts[] = {
 	{.name = "watch",
 		.type = FB_OPT_DURATION,
 		O(watch_ns),
@@ -49,9 +42,8 @@ static const struct fb_opt live_opts[] = {
 	{.name = NULL},
 };
 
-static int cut(void *cfg, int *argc, char **argv, struct fb_err *e)
+int live_cut(struct live_cfg *c, int *argc, char **argv, struct fb_err *e)
 {
-	struct live_cfg *c = cfg;
 	for (int i = 1; i < *argc; i++) {
 		if (strcmp(argv[i], "--during") != 0)
 			continue;
@@ -67,9 +59,8 @@ static int cut(void *cfg, int *argc, char **argv, struct fb_err *e)
 	return 0;
 }
 
-static bool wanted(const void *cfg)
+bool live_wanted(const struct live_cfg *c)
 {
-	const struct live_cfg *c = cfg;
 	return c->watch_ns > 0 || c->command;
 }
 
@@ -245,10 +236,9 @@ static void read_port(
 	live_read(r, p->device, p->port, p->netdev, out);
 }
 
-static int fill(const void *cfg, const struct fb_sysroot *r, const struct node_facts *n,
+int live_fill(const struct live_cfg *c, const struct fb_sysroot *r, const struct node_facts *n,
 	struct port_window *windows, struct fb_doc *doc, struct fb_err *e)
 {
-	const struct live_cfg *c = cfg;
 	if (!fb_sysroot_is_live(r)) {
 		fb_fail_usage(
 			e, "--watch and --during look at this machine, --sysroot at a recording");
@@ -279,11 +269,3 @@ static int fill(const void *cfg, const struct fb_sysroot *r, const struct node_f
 	drop(after, n->ports);
 	return rc;
 }
-
-const struct check_live_ops check_live = {
-	.opts = live_opts,
-	.cfg_size = sizeof(struct live_cfg),
-	.cut = cut,
-	.wanted = wanted,
-	.fill = fill,
-};

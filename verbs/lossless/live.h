@@ -3,9 +3,33 @@
 #ifndef VERBS_LOSSLESS_LIVE_H
 #define VERBS_LOSSLESS_LIVE_H
 
-#include "verbs/lossless/check_cmd.h"
+#include "bench/core/opt.h"
+#include "verbs/lossless/checks.h"
 
-extern const struct check_live_ops check_live;
+struct fb_doc;
+
+/** --watch and --during. */
+struct live_cfg {
+	uint64_t watch_ns;
+	bool during;
+	uint64_t limit_ns;    /**< of the command */
+	const char **command; /**< of --during, NULL-terminated; argv's own */
+};
+extern const struct fb_opt live_opts[]; /**< over struct live_cfg */
+
+/** Take from the arguments what no option table can hold, --during's command after --; argc
+ * shrinks. @return 0 or -EINVAL (exit 2) */
+int live_cut(struct live_cfg *c, int *argc, char **argv, struct fb_err *e) FB_MUST_CHECK;
+/** Was a window asked for? */
+bool live_wanted(const struct live_cfg *c);
+/**
+ * Fill windows[i] for n->port[i], zeroed before: read, watch or run the command, read again. May
+ * warn in doc. The caller releases what windows hold, whatever this returns.
+ * @return 0, or -errno with *e (its exit is the command's): a recording, both ways asked for, a
+ * signal, the command not started or over its limit
+ */
+int live_fill(const struct live_cfg *c, const struct fb_sysroot *r, const struct node_facts *n,
+	struct port_window *windows, struct fb_doc *doc, struct fb_err *e) FB_MUST_CHECK;
 
 /** What a port shows at one moment. */
 struct live_reading {
