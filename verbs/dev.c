@@ -507,6 +507,14 @@ void verbs_node_close(struct verbs_node *n)
 	n->n = 0;
 }
 
+bool verbs_node_hardware(const struct verbs_node *n)
+{
+	for (unsigned i = 0; i < n->n; i++)
+		if (n->dev[i].software)
+			return false;
+	return n->n > 0;
+}
+
 json_t *verbs_dev_facts(const struct verbs_dev *d)
 {
 	json_t *j = json_object();

@@ -56,6 +56,8 @@ struct verbs_node {
 int verbs_node_open(
 	struct verbs_node *n, const struct verbs_dev_want *want, struct fb_err *e) FB_MUST_CHECK;
 void verbs_node_close(struct verbs_node *n);
+/** Has it devices, and is none of them in software (Soft-RoCE, siw)? */
+bool verbs_node_hardware(const struct verbs_node *n);
 
 /** The GID that a queue pair really uses, by its type and netdev too. @return 0 or -errno */
 int verbs_dev_gid_at(const struct verbs_dev *d, uint32_t index, struct verbs_gid *g);

@@ -135,26 +135,13 @@ static const char notes[] =
 	"                --traffic-class 104 --victim-traffic-class 0";
 
 /* An incast decides these itself, or gives them a meaning of its own. */
-static bool own_word(const char *name)
-{
-	static const char *const own[] = {"server", "loopback", "op", "transport", "size", "all",
-		"min-size", "max-size", "inline", "interval", "duration"};
-
-	for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (!strcmp(name, own[i]))
-			return true;
-	return false;
-}
+static const char *const own_words[] = {"server", "loopback", "op", "transport", "size", "all",
+	"min-size", "max-size", "inline", "interval", "duration", NULL};
 
 static void make_spec(struct fb_opt_spec *spec, struct incast_options *o)
 {
-	unsigned n = 0;
-
 	memset(spec, 0, sizeof *spec);
-	memset(o->rdma, 0, sizeof o->rdma);
-	for (const struct fb_opt *p = verbs_load_opts; p->name; p++)
-		if (!own_word(p->name) && n + 1 < sizeof o->rdma / sizeof o->rdma[0])
-			o->rdma[n++] = *p;
+	verbs_opts_without(own_words, o->rdma, sizeof o->rdma / sizeof o->rdma[0]);
 	spec->command = "verbs incast";
 	spec->usage = "[options] --senders HOST,HOST,... [--victim HOST]";
 	spec->summary =
@@ -287,14 +274,6 @@ static int run(
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static bool all_hardware(const struct verbs_node *n)
-{
-	for (unsigned i = 0; i < n->n; i++)
-		if (n->dev[i].software)
-			return false;
-	return true;
-}
-
 static int measure(const struct fb_opt_spec *spec, const struct incast_options *o,
 	const struct verbs_params *p, int argc, char **argv)
 {
@@ -316,7 +295,7 @@ static int measure(const struct fb_opt_spec *spec, const struct incast_options *
 	verbs_params_want(&o->v, p, &want);
 	rc = verbs_node_open(&node, &want, &e);
 	if (rc == 0) {
-		x.job.hardware = all_hardware(&node);
+		x.job.hardware = verbs_node_hardware(&node);
 		if (!x.job.p.load.interval_ns)
 			x.job.p.load.interval_ns =
 				node.dev[0].software ? VERBS_PROBE_NS_SOFTWARE : VERBS_PROBE_NS;

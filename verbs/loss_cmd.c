@@ -167,26 +167,13 @@ static const char notes[] =
 	"  real links:   fabricbench verbs loss-sweep --given --rates 0,0.01,0.1 GOOD,WORN,BAD";
 
 /* A sweep decides these itself, or gives them a meaning of its own. */
-static bool own_word(const char *name)
-{
-	static const char *const own[] = {"server", "loopback", "op", "transport", "size", "all",
-		"min-size", "max-size", "inline"};
-
-	for (unsigned i = 0; i < sizeof own / sizeof own[0]; i++)
-		if (!strcmp(name, own[i]))
-			return true;
-	return false;
-}
+static const char *const own_words[] = {"server", "loopback", "op", "transport", "size", "all",
+	"min-size", "max-size", "inline", NULL};
 
 static void make_spec(struct fb_opt_spec *spec, struct loss_options *o)
 {
-	unsigned n = 0;
-
 	memset(spec, 0, sizeof *spec);
-	memset(o->rdma, 0, sizeof o->rdma);
-	for (const struct fb_opt *p = verbs_load_opts; p->name; p++)
-		if (!own_word(p->name) && n + 1 < sizeof o->rdma / sizeof o->rdma[0])
-			o->rdma[n++] = *p;
+	verbs_opts_without(own_words, o->rdma, sizeof o->rdma / sizeof o->rdma[0]);
 	spec->command = "verbs loss-sweep";
 	spec->usage = "[options] --netem DEV | --loss-command PROGRAM | --given  HOST";
 	spec->summary = "What packet loss costs: goodput and tail against loss, and a model of it.";
@@ -399,14 +386,6 @@ static int run(
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static bool all_hardware(const struct verbs_node *n)
-{
-	for (unsigned i = 0; i < n->n; i++)
-		if (n->dev[i].software)
-			return false;
-	return true;
-}
-
 /* Loss of this host's own is made here, before anything else is opened: whether it can be is known
  * at once. */
 static int open_maker(struct verbs_loss_run *x, const struct loss_options *o, struct fb_err *e)
@@ -429,7 +408,7 @@ static int with_node(struct verbs_loss_run *x, const struct loss_options *o,
 	rc = verbs_node_open(node, &want, e);
 	if (rc)
 		return rc;
-	x->job.hardware = all_hardware(node);
+	x->job.hardware = verbs_node_hardware(node);
 	if (x->job.p.qp_timeout == VERBS_AUTO && node->dev[0].software)
 		x->job.p.qp_timeout = TIMEOUT_SOFTWARE;
 	/* Where the CPU is the NIC, polling for an answer takes from it what brings the answer. */

@@ -574,3 +574,17 @@ bool verbs_params_has(const struct verbs_params *p, enum verbs_op op)
 			return true;
 	return false;
 }
+
+void verbs_opts_without(const char *const *but, struct fb_opt *out, size_t cap)
+{
+	size_t n = 0;
+
+	for (const struct fb_opt *p = verbs_load_opts; p->name && n + 1 < cap; p++) {
+		const char *const *own = but;
+		while (*own && strcmp(*own, p->name) != 0)
+			own++;
+		if (!*own)
+			out[n++] = *p;
+	}
+	out[n] = (struct fb_opt){.name = NULL};
+}

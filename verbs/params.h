@@ -80,6 +80,9 @@ struct verbs_options {
 extern const struct fb_opt verbs_latency_opts[];
 extern const struct fb_opt verbs_bandwidth_opts[];
 extern const struct fb_opt verbs_load_opts[]; /**< of `verbs load`, beside load_params.h's */
+/** verbs_load_opts for a command that decides some of them itself, or has a meaning of its own for
+ * them: `but` ends with NULL. @param out has room for `cap` rows, the last of which ends it */
+void verbs_opts_without(const char *const *but, struct fb_opt *out, size_t cap);
 
 /** What both ends run. */
 struct verbs_params {

@@ -40,14 +40,6 @@ static void boot_id(char *buf, size_t len)
 		fb_host_name(buf, len);
 }
 
-static bool node_is_hardware(const struct verbs_node *n)
-{
-	for (unsigned i = 0; i < n->n; i++)
-		if (n->dev[i].software)
-			return false;
-	return n->n > 0;
-}
-
 /* The bandwidth of both directions is what both ends sent. */
 static struct fb_bench bench_for(const struct verbs_params *p)
 {
@@ -80,7 +72,7 @@ static json_t *make_order(struct verbs_client *c)
 	fb_json_set_int(j, "rails", c->node->n);
 	fb_json_set_int(j, "seconds",
 		c->deadline > now ? (int64_t)((c->deadline - now) / 1000000000u) + 1 : 1);
-	fb_json_set_bool(j, "hardware", node_is_hardware(c->node));
+	fb_json_set_bool(j, "hardware", verbs_node_hardware(c->node));
 	json_object_set_new(j, "params", verbs_params_to_json(&c->p));
 	return j;
 }
@@ -111,7 +103,7 @@ int verbs_session_order(struct verbs_client *c, struct fb_oob *o, bool *hardware
 	/* The server opens its devices before it agrees. */
 	if (rc == 0)
 		rc = fb_oob_agree(o, e, c->deadline);
-	return rc ? rc : compare_kind(o, node_is_hardware(c->node), hardware, c->deadline, e);
+	return rc ? rc : compare_kind(o, verbs_node_hardware(c->node), hardware, c->deadline, e);
 }
 
 int verbs_session_client(struct verbs_client *c, struct fb_oob *o, struct fb_err *e)
@@ -216,11 +208,11 @@ int verbs_session_server(
 	}
 	json_decref(j);
 	if (rc == 0)
-		rc = compare_kind(o, node_is_hardware(&node), &both, deadline, e);
+		rc = compare_kind(o, verbs_node_hardware(&node), &both, deadline, e);
 	if (rc == 0) {
 		job = (struct verbs_job){.p = ord.p,
 			.node = &node,
-			.hardware = ord.hardware && node_is_hardware(&node) && !srv->loopback};
+			.hardware = ord.hardware && verbs_node_hardware(&node) && !srv->loopback};
 		if (ord.p.bench == VERBS_INCAST) {
 			rc = verbs_incast_serve(&job, o, deadline, e);
 		} else if (ord.p.bench == VERBS_LOSS) {
