@@ -490,7 +490,8 @@ static int null_run(int argc, char **argv)
 		return rc > 0 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	c.null.seed = c.output.seed;
 	c.bench.combine = combine[c.null.combine];
-	int status = null_run_parsed(&c, &spec, argc, argv);
+	int status = fb_runctl_fit(&c.runctl, &e) == 0 ? null_run_parsed(&c, &spec, argc, argv)
+						       : fb_cmd_fail(&e);
 	fb_opt_free(&spec);
 	return status;
 }

@@ -19,6 +19,7 @@
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/stop.h"
+#include "bench/core/units.h"
 
 #define BATCH_TARGET_NS 30000000u /* long against the order's round trip, short for a stop */
 #define BATCH_MOST_NS   500000000u
@@ -68,13 +69,19 @@ static int stopped(struct fb_err *e)
 	return rc;
 }
 
+/* What was asked for takes its time; the timeout is for what comes on top. */
+static uint64_t point_time(const struct fb_run *run)
+{
+	return run->rc.point_timeout_ns + run->rc.duration_ns;
+}
+
 int fb_run_check(struct fb_run *run, struct fb_err *e)
 {
 	int rc = stopped(e);
 	if (rc == 0 && fb_clock_ns() > run->deadline) {
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, ETIMEDOUT, "%s did not end within its %.3g s",
 			run->point ? run->point->name : "setup",
-			(double)run->rc.point_timeout_ns / 1e9);
+			(double)(run->point ? point_time(run) : run->rc.point_timeout_ns) / 1e9);
 		fb_hint(e, "give it longer with --point-timeout, or look at what it waits for");
 	}
 	if (rc == 0 && run->size > 1)
@@ -263,8 +270,7 @@ static int follow(struct fb_run *run, struct fb_err *e)
 static int order(
 	struct fb_run *run, enum order_kind kind, unsigned point, uint64_t iters, struct fb_err *e)
 {
-	struct order o = {
-		.kind = kind, .point = point, .iters = iters, .left_ns = run->rc.point_timeout_ns};
+	struct order o = {.kind = kind, .point = point, .iters = iters, .left_ns = point_time(run)};
 	return runctl_send(run, &o, sizeof(o), e);
 }
 
@@ -483,8 +489,7 @@ static void add_results(struct fb_run *run, const struct fb_metric *m, int nm)
 static int owner_point(struct fb_run *run, unsigned index, struct fb_err *e)
 {
 	struct fb_metric m[FB_MAX_METRICS];
-	struct order o = {
-		.kind = ORDER_PREPARE, .point = index, .left_ns = run->rc.point_timeout_ns};
+	struct order o = {.kind = ORDER_PREPARE, .point = index, .left_ns = point_time(run)};
 	memset(m, 0, sizeof(m));
 	acc_reset(run->acc);
 	json_decref(run->validity.reasons);
@@ -524,8 +529,30 @@ static int publish(struct fb_run *run, struct fb_err *e)
 	return rc < 0 ? give_up(run, e) : 0;
 }
 
+/* All points by --duration: what cannot end before the command's own deadline is better known now
+ * than when it strikes. */
+static int time_for_all(struct fb_run *run, struct fb_err *e)
+{
+	double need = (double)run->rc.duration_ns * run->points.n;
+	double have = (double)fb_doc_timeout(run->doc);
+	char each[32], all[32], limit[32];
+	if (have <= 0 || need <= have)
+		return 0;
+	fb_fail_usage(e, "%u points of %s each need %s, and --timeout ends the command after %s",
+		run->points.n, fb_fmt_duration((double)run->rc.duration_ns, each, sizeof(each)),
+		fb_fmt_duration(need, all, sizeof(all)),
+		fb_fmt_duration(have, limit, sizeof(limit)));
+	fb_hint(e, "give a longer --timeout, a shorter --duration, or fewer points");
+	return -EINVAL;
+}
+
 static int lead(struct fb_run *run, struct fb_err *e)
 {
+	if (time_for_all(run, e) < 0) {
+		int rc = give_up(run, e);
+		fb_doc_error(run->doc, e);
+		return rc;
+	}
 	for (unsigned i = 0; i < run->points.n; i++) {
 		fb_progress("[%u/%u] %s", i + 1, run->points.n, run->points.v[i].name);
 		int rc = owner_point(run, i, e);

@@ -71,10 +71,20 @@ const struct fb_opt fb_runctl_opts[] = {
 		.type = FB_OPT_DURATION,
 		.offset = offsetof(struct fb_runctl_cfg, point_timeout_ns),
 		.arg = "TIME",
-		.help = "a point that lasts longer is given up, and the run with it",
+		.help = "a point that lasts longer, not counting --duration, is given up, and the "
+			"run with it",
 		.def = "60s"},
 	{.name = NULL},
 };
+
+int fb_runctl_fit(const struct fb_runctl_cfg *rc, struct fb_err *e)
+{
+	if (rc->iters == 0 || rc->duration_ns == 0)
+		return 0;
+	fb_fail_usage(e, "--iters and --duration both say when a point is over");
+	fb_hint(e, "leave one of them out");
+	return -EINVAL;
+}
 
 /* ---- exchanges ------------------------------------------------------------------------------- */
 

@@ -44,6 +44,7 @@ struct known_cfg {
 	bool timeless; /* it cannot tell the time */
 	bool waiting; /* it was not running, found all messages waiting, and took them in no time */
 	bool both;    /* every rank takes */
+	bool looks;   /* each batch asks whether to go on, as one that waits long does */
 };
 struct known {
 	const struct known_cfg *cfg;
@@ -123,6 +124,11 @@ static int known_measure(
 	if (k->cfg->slow_ns > 0) {
 		struct timespec t = {.tv_nsec = (long)(k->cfg->slow_ns * iters)};
 		nanosleep(&t, NULL);
+	}
+	if (k->cfg->looks) {
+		int rc = fb_run_check(k->run, e);
+		if (rc < 0)
+			return rc;
 	}
 	if (p->index == 1 && troubled(k, FAIL_MEASURE))
 		return fb_fail(e, FB_EXIT_UNMEASURED, EIO, "work completion: remote access error");
@@ -574,6 +580,45 @@ static void test_trouble(void **state)
 	trouble(STALL, -ETIMEDOUT, 2, "known/1 did not end within its 0.2 s");
 }
 
+/* The timeout is for what comes on top of the time that was asked for. */
+static void test_duration_beyond_the_timeout(void **state)
+{
+	(void)state;
+	struct drive *d = drive_new(NONE, 0);
+	d->rc.iters = 0;
+	d->rc.warmup = 0;
+	d->rc.duration_ns = 60000000;
+	d->rc.point_timeout_ns = 40000000;
+	d->cfg.slow_ns = 1000000;
+	d->cfg.max_batch = 4;
+	d->cfg.looks = true;
+	assert_int_equal(drive(d, 2), 0);
+	assert_int_equal(count_of(d, "results"), 6);
+	drive_free(d);
+	/* But it is there. */
+	d = drive_new(STALL, 1);
+	d->rc.iters = 0;
+	d->rc.duration_ns = 60000000;
+	d->rc.point_timeout_ns = 40000000;
+	assert_int_equal(drive(d, 2), -ETIMEDOUT);
+	assert_non_null(strstr(d->errs[0].msg, "known/1 did not end within its 0.1 s"));
+	drive_free(d);
+}
+
+static void test_run_control_options(void **state)
+{
+	(void)state;
+	struct fb_err e = {0};
+	struct fb_runctl_cfg rc = {.iters = 10};
+	assert_int_equal(fb_runctl_fit(&rc, &e), 0);
+	rc.duration_ns = 1;
+	assert_int_equal(fb_runctl_fit(&rc, &e), -EINVAL);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "--iters and --duration"));
+	rc.iters = 0;
+	assert_int_equal(fb_runctl_fit(&rc, &e), 0);
+}
+
 static void test_wrong_data(void **state)
 {
 	(void)state;
@@ -645,6 +690,8 @@ int main(void)
 		cmocka_unit_test(test_least_batch),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_duration_beyond_the_timeout),
+		cmocka_unit_test(test_run_control_options),
 		cmocka_unit_test(test_wrong_data),
 		cmocka_unit_test(test_no_sample),
 		cmocka_unit_test(test_disk_full),

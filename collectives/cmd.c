@@ -275,7 +275,9 @@ static int coll_run(int argc, char **argv)
 	if (rc != 0)
 		return rc == 1 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	int status;
-	rc = settle(&c, &e);
+	rc = fb_runctl_fit(&c.runctl, &e);
+	if (rc == 0)
+		rc = settle(&c, &e);
 	if (rc != 0) {
 		status = speaks(&c) ? fb_cmd_fail(&e) : (int)e.exit;
 		goto free_options;

@@ -208,6 +208,8 @@ static int client_main(enum verbs_bench_kind kind, int argc, char **argv)
 		rc = kind == VERBS_LOAD ? verbs_load_params(&p, &o.v, &o.load, &e)
 					: verbs_params_from_options(&p, &o.v, kind, &e);
 	if (rc == 0)
+		rc = fb_runctl_fit(&o.run, &e);
+	if (rc == 0)
 		rc = check_target(&o.v, &e);
 	status = rc ? fb_cmd_fail(&e) : measure(&spec, &o, &p, argc, argv);
 	fb_opt_free(&spec);

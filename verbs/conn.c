@@ -153,11 +153,8 @@ static int create_cqs(struct verbs_rail *r, const struct verbs_params *p, struct
 	return 0;
 }
 
-/* What the device takes is found by asking: a larger inline area than the message needs costs send
- * queue memory, so the ladder starts at what small messages profit from. */
-static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params *p)
+static struct ibv_qp_init_attr qp_wants(const struct verbs_rail *r, const struct verbs_params *p)
 {
-	static const unsigned ladder[] = {236, 188, 124, 60, 28, 0};
 	struct ibv_qp_init_attr a = {.send_cq = r->tx_cq,
 		.recv_cq = r->rx_cq,
 		.qp_type = verbs_transports[p->transport].type,
@@ -165,31 +162,89 @@ static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params 
 			.max_recv_wr = (uint32_t)p->rx_depth,
 			.max_send_sge = 1,
 			.max_recv_sge = 1}};
-	struct ibv_qp *qp = NULL;
 
 	if (r->xrc) { /* it only sends */
 		a.recv_cq = NULL;
 		a.cap.max_recv_wr = a.cap.max_recv_sge = 0;
 	}
+	return a;
+}
+
+static struct ibv_qp *try_inline(
+	const struct verbs_rail *r, const struct verbs_params *p, unsigned bytes)
+{
+	struct ibv_qp_init_attr a = qp_wants(r, p);
+
+	a.cap.max_inline_data = bytes;
+	return ibv_create_qp(r->pd, &a);
+}
+
+/* What the device takes is found by asking: a larger inline area than the message needs costs send
+ * queue memory, so the ladder starts at what small messages profit from. */
+static struct ibv_qp *create_qp(struct verbs_rail *r, const struct verbs_params *p)
+{
+	static const unsigned ladder[] = {236, 188, 124, 60, 28, 0};
+	struct ibv_qp *qp = NULL;
 
 	/* Inline data is read by the CPU. */
 	if (!verbs_mem_on_host(&r->mem)) {
 		r->inline_cap = 0;
-		return ibv_create_qp(r->pd, &a);
+		return try_inline(r, p, 0);
 	}
 	if (p->inline_max != VERBS_AUTO) {
-		a.cap.max_inline_data = (uint32_t)p->inline_max;
-		qp = ibv_create_qp(r->pd, &a);
 		r->inline_cap = (unsigned)p->inline_max;
-		return qp;
+		return try_inline(r, p, r->inline_cap);
 	}
 	for (unsigned i = p->bench == VERBS_LATENCY ? 0 : 3;
 		!qp && i < sizeof ladder / sizeof ladder[0]; i++) {
-		a.cap.max_inline_data = ladder[i];
-		qp = ibv_create_qp(r->pd, &a);
+		qp = try_inline(r, p, ladder[i]);
 		r->inline_cap = p->bench == VERBS_LATENCY ? ladder[i] : 0;
 	}
 	return qp;
+}
+
+static bool takes_inline(const struct verbs_rail *r, const struct verbs_params *p, unsigned bytes)
+{
+	struct ibv_qp *qp = try_inline(r, p, bytes);
+
+	return qp && ibv_destroy_qp(qp) == 0;
+}
+
+/* No device tells how much it takes inline: a refusal is only explained by what it would take.
+ * @return 0 when something else is to blame, -EINVAL with the limit */
+static int inline_refused(
+	const struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
+{
+	unsigned takes = 0, not = p->inline_max > 0 ? (unsigned)p->inline_max : 0;
+
+	if (!not || !takes_inline(r, p, 0))
+		return 0;
+	while (not -takes > 1) {
+		unsigned mid = takes + (not -takes) / 2;
+		if (takes_inline(r, p, mid))
+			takes = mid;
+		else
+			not = mid;
+	}
+	fb_fail_usage(e, "--inline %d: %s takes at most %u bytes inline", p->inline_max,
+		r->dev->name, takes);
+	fb_hint(e, "give --inline %u or less, or leave it out", takes);
+	return -EINVAL;
+}
+
+static int qp_refused(const struct verbs_rail *r, const struct verbs_params *p, unsigned q, int err,
+	struct fb_err *e)
+{
+	int rc = inline_refused(r, p, e);
+
+	if (rc)
+		return rc;
+	fb_fail(e, FB_EXIT_UNMEASURED, err,
+		"cannot create queue pair %u of %u on %s (send %d, receive %d): %s", q + 1, r->nqp,
+		r->dev->name, p->depth + VERBS_CREDIT_SLOTS, p->rx_depth, strerror(err));
+	fb_hint(e, "the device takes %d QPs of %d work requests; smaller --depth or --qps",
+		r->dev->attr.max_qp, r->dev->attr.max_qp_wr);
+	return -err;
 }
 
 static int create_qps(struct verbs_rail *r, const struct verbs_params *p, struct fb_err *e)
@@ -205,18 +260,8 @@ static int create_qps(struct verbs_rail *r, const struct verbs_params *p, struct
 			.qp_access_flags = (unsigned)verbs_transports[p->transport].qp_access};
 		int err;
 		r->qp[q] = create_qp(r, p);
-		if (!r->qp[q]) {
-			err = errno;
-			fb_fail(e, FB_EXIT_UNMEASURED, err,
-				"cannot create queue pair %u of %u on %s (send %d, receive %d, inline %d): %s",
-				q + 1, r->nqp, r->dev->name, p->depth + VERBS_CREDIT_SLOTS,
-				p->rx_depth, p->inline_max, strerror(err));
-			fb_hint(e,
-				"the device takes %d QPs of %d work requests; smaller --depth, --qps or "
-				"--inline",
-				r->dev->attr.max_qp, r->dev->attr.max_qp_wr);
-			return -err;
-		}
+		if (!r->qp[q])
+			return qp_refused(r, p, q, errno, e);
 		err = ibv_modify_qp(r->qp[q], &a, verbs_transports[p->transport].init_mask);
 		if (err)
 			return fb_fail(e, FB_EXIT_UNMEASURED, err, "%s: QP to INIT: %s",
@@ -260,6 +305,10 @@ int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct ve
 		if (rc)
 			return rc;
 	}
+	rc = verbs_port_takes(
+		dev->port_attr.max_msg_sz, dev->name, dev->port, verbs_params_max_size(p), e);
+	if (rc)
+		return rc;
 	r->qp = calloc(r->nqp, sizeof *r->qp);
 	r->psn = calloc(3 * (size_t)r->nqp, sizeof *r->psn);
 	if (!r->qp || !r->psn) {

@@ -89,17 +89,18 @@ int verbs_load_from_options(struct verbs_load_params *l, const struct verbs_load
 	if (p->transport != VERBS_RC)
 		return fb_fail_usage(e, "a probe under load needs the transport rc, not %s",
 			verbs_transports[p->transport].name);
-	for (int i = 0; i < p->nops; i++)
-		if (p->ops[i] != VERBS_SEND && p->ops[i] != VERBS_WRITE &&
-			p->ops[i] != VERBS_READ) {
-			fb_fail_usage(e, "--op %s: a probe is a send, a write or a read",
-				verbs_ops[p->ops[i]].name);
-			fb_hint(e,
-				"give --op send,write,read; `verbs latency` measures the others");
-			return -EINVAL;
-		}
-	if (p->all_rails)
-		return fb_fail_usage(e, "a probe under load takes one device, not several");
+	if (p->memory == VERBS_MEM_GPU) {
+		fb_fail_usage(
+			e, "--memory gpu: the CPU looks at these buffers while they are in use");
+		fb_hint(e,
+			"give --memory host or huge; `verbs latency` and `verbs bandwidth` take a GPU's");
+		return -EINVAL;
+	}
+	if (p->all_rails) {
+		fb_fail_usage(e, "--device names one device here, not several");
+		fb_hint(e, "run it for each device; `verbs bandwidth -d all` loads all at once");
+		return -EINVAL;
+	}
 	if (o->interval_ns && (o->interval_ns < INTERVAL_MIN || o->interval_ns > INTERVAL_MAX))
 		return fb_fail_usage(e, "--interval must be from 1us to 10s");
 	if (o->bg_size < 1 || o->bg_size > VERBS_MAX_MSG)
@@ -119,16 +120,32 @@ int verbs_load_from_options(struct verbs_load_params *l, const struct verbs_load
 	return 0;
 }
 
+static int probes_fit(const char *text, struct fb_err *e)
+{
+	int ops[VERBS_NUM_OPS], n = verbs_parse_ops(text, ops, e);
+
+	for (int i = 0; i < n; i++) {
+		if (ops[i] == VERBS_SEND || ops[i] == VERBS_WRITE || ops[i] == VERBS_READ)
+			continue;
+		fb_fail_usage(
+			e, "--op %s: a probe is a send, a write or a read", verbs_ops[ops[i]].name);
+		fb_hint(e, "give --op send,write,read; `verbs latency` measures the others");
+		return -EINVAL;
+	}
+	return n < 0 ? n : 0;
+}
+
 int verbs_load_params(struct verbs_params *p, const struct verbs_options *o,
 	const struct verbs_load_options *lo, struct fb_err *e)
 {
 	static char probe_size[] = "64";
 	struct verbs_options v = *o;
-	int rc;
+	int rc = probes_fit(v.op, e);
 
-	if (!v.size)
+	if (!v.size && !v.all && !v.min_size && !v.max_size)
 		v.size = probe_size;
-	rc = verbs_params_from_options(p, &v, VERBS_LATENCY, e);
+	if (rc == 0)
+		rc = verbs_params_from_options(p, &v, VERBS_LATENCY, e);
 	if (rc == 0)
 		rc = verbs_load_from_options(&p->load, lo, p, e);
 	p->bench = VERBS_LOAD;

@@ -370,6 +370,49 @@ static void test_probe_tells_its_cause(void **state)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+static int parse_load(char **argv, int argc, struct verbs_params *p, struct fb_err *e)
+{
+	struct verbs_options v = {0};
+	struct verbs_load_options lo = {0};
+	struct fb_opt_spec spec = {.command = "verbs load",
+		.sets = {{"RDMA", verbs_load_opts, &v}, {"Load", verbs_load_extra_opts, &lo}}};
+	int rc = fb_opt_parse(&spec, argc, argv, e);
+
+	if (rc == 0)
+		rc = verbs_load_params(p, &v, &lo, e);
+	fb_opt_free(&spec);
+	return rc;
+}
+
+static void test_options_of_a_load(void **state)
+{
+	static const struct {
+		const char *option, *says;
+	} refused[] = {{"--op=fetch-add", "a probe is a send, a write or a read"},
+		{"--memory=gpu", "the CPU looks at these buffers"},
+		{"--device=a,b", "one device here"}, {"--transport=uc", "needs the transport rc"}};
+	struct verbs_params p;
+	struct fb_err e = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		char *argv[] = {
+			(char *)(uintptr_t) "x", (char *)(uintptr_t)refused[i].option, NULL};
+		fb_err_clear(&e);
+		assert_int_equal(parse_load(argv, 2, &p, &e), -EINVAL);
+		assert_int_equal(e.exit, FB_EXIT_USAGE);
+		if (!strstr(e.msg, refused[i].says))
+			fail_msg("%s: %s", refused[i].option, e.msg);
+	}
+	char *one[] = {(char *)(uintptr_t) "x", NULL};
+	char *all[] = {(char *)(uintptr_t) "x", (char *)(uintptr_t) "-a", NULL};
+	fb_err_clear(&e);
+	assert_int_equal(parse_load(one, 1, &p, &e), 0);
+	assert_int_equal(p.sizes[0], 64);
+	assert_int_equal(parse_load(all, 2, &p, &e), 0);
+	assert_int_equal(p.nsizes, 23);
+}
+
 static void test_run_control_of_a_tail(void **state)
 {
 	struct fb_runctl_cfg rc = {
@@ -572,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_flow_waits_for_credits),
 		cmocka_unit_test(test_probe_counts_from_when_it_was_due),
 		cmocka_unit_test(test_probe_tells_its_cause),
+		cmocka_unit_test(test_options_of_a_load),
 		cmocka_unit_test(test_run_control_of_a_tail),
 		cmocka_unit_test(test_result_of_a_distribution),
 		cmocka_unit_test(test_effects_of_a_background),

@@ -75,8 +75,9 @@ INLINE int fill(struct verbs_bw *b, bool credits, bool swap)
 			if (n > q->left)
 				n = (unsigned)q->left;
 			if (n > room) {
-				/* A window too small for a whole chain must not stall. */
-				if (!room || q->in_flight)
+				/* Room for a whole chain comes with a completion; where none is
+				 * due, because nothing in flight is signalled, it never would. */
+				if (!room || q->in_flight > q->unsignaled)
 					break;
 				n = room;
 			}

@@ -394,7 +394,10 @@ static void writes_are_counted_exactly(void **state)
 		unsigned qps, depth, list, mod;
 		uint64_t iters;
 	} cases[] = {{1, 128, 1, 16, 1000}, {1, 1, 1, 1, 7}, {3, 8, 4, 3, 1001}, {4, 8, 8, 8, 3},
-		{2, 5, 5, 5, 999}, {1, 8, 8, 1, 1}};
+		{2, 5, 5, 5, 999}, {1, 8, 8, 1, 1},
+		/* What is left of the window holds no whole chain, and nothing in it is signalled.
+		 */
+		{1, 10, 4, 10, 1000}, {2, 7, 4, 7, 999}, {1, 13, 8, 13, 1000}};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -276,6 +276,19 @@ int verbs_size_fits(enum verbs_bench_kind bench, enum verbs_op op, enum verbs_tr
 	return 0;
 }
 
+int verbs_port_takes(
+	uint32_t max_msg_sz, const char *device, unsigned port, uint64_t size, struct fb_err *e)
+{
+	char text[32];
+
+	if (!max_msg_sz || size <= max_msg_sz) /* 0: the device does not tell */
+		return 0;
+	fb_fail_usage(e, "a message of %llu bytes is above what %s port %u takes: %u (max_msg_sz)",
+		(unsigned long long)size, device, port, max_msg_sz);
+	fb_hint(e, "give --size %s or less", fb_fmt_size_exact(max_msg_sz, text, sizeof text));
+	return -EINVAL;
+}
+
 int verbs_device_offers(const struct ibv_device_attr *a, const char *device, enum verbs_op op,
 	enum verbs_transport transport, struct fb_err *e)
 {

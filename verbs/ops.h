@@ -95,6 +95,11 @@ static inline uint32_t verbs_imm(unsigned v)
  */
 int verbs_size_fits(enum verbs_bench_kind bench, enum verbs_op op, enum verbs_transport transport,
 	uint64_t size, unsigned path_mtu, struct fb_err *e) FB_MUST_CHECK;
+/** Does the port take messages of this size? @param max_msg_sz of its attributes, bytes; 0: not
+ * told
+ * @return 0 or -EINVAL (exit 2) with the limit */
+int verbs_port_takes(uint32_t max_msg_sz, const char *device, unsigned port, uint64_t size,
+	struct fb_err *e) FB_MUST_CHECK;
 /** Has the device what it needs for that? 0, or -EOPNOTSUPP naming what it lacks (exit 77). */
 int verbs_device_offers(const struct ibv_device_attr *a, const char *device, enum verbs_op op,
 	enum verbs_transport transport, struct fb_err *e) FB_MUST_CHECK;

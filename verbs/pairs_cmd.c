@@ -490,8 +490,12 @@ static int run_command(
 	struct session s = {.c = c};
 	struct pairs_sim sim;
 	struct fb_err e = {0};
-	int status, rc = pairs_make_params(&c->o, &s.params, &e);
+	json_t *given = fb_opt_to_json(spec, true);
+	int status, rc = pairs_opts_fit(&c->o, &c->run, given, &e);
 
+	json_decref(given);
+	if (rc == 0)
+		rc = pairs_make_params(&c->o, &s.params, &e);
 	if (rc == 0 && c->o.simulate)
 		rc = pairs_sim_parse(&sim, c->o.simulate, &e);
 	else if (rc == 0 && c->o.expect_hosts)

@@ -133,7 +133,15 @@ const struct fb_opt pairs_option_table[] = {{.name = "metric",
 		.arg = "N",
 		.def = "0",
 		.max = 255,
-		.help = "traffic class byte (DSCP << 2; 106 is DSCP 26 with ECN)"},
+		.help = "traffic class byte (DSCP << 2; 106 is DSCP 26 with ECN); also --tclass"},
+	{.name = "tclass",
+		.type = FB_OPT_INT,
+		.offset = OFF(traffic_class),
+		.arg = "N",
+		.def = "0",
+		.max = 255,
+		.hidden = true,
+		.help = "the name that perftest gives to --traffic-class"},
 	{.letter = 't',
 		.name = "depth",
 		.type = FB_OPT_INT,
@@ -153,6 +161,41 @@ const struct fb_opt pairs_option_table[] = {{.name = "metric",
 		.max = VERBS_MAX_QPS,
 		.help = "bandwidth: queue pairs"},
 	{.name = NULL}};
+
+/* Of two that are named together one would be ignored. */
+static int ignored(
+	const json_t *given, const char *name, const char *by, const char *why, struct fb_err *e)
+{
+	if (!json_object_get(given, name))
+		return 0;
+	fb_fail_usage(e, "--%s and %s contradict each other: %s", name, by, why);
+	fb_hint(e, "leave one of them out");
+	return -EINVAL;
+}
+
+int pairs_opts_fit(const struct pairs_options *o, const struct fb_runctl_cfg *run,
+	const json_t *given, struct fb_err *e)
+{
+	static const char *const rates[] = {"bidirectional", "depth", "qps"};
+	int rc = fb_runctl_fit(run, e);
+
+	if (rc == 0 && o->full)
+		rc = ignored(given, "rounds", "--full", "--full is all rounds", e);
+	for (unsigned i = 0; rc == 0 && o->metric == PAIRS_LATENCY && i < 3; i++)
+		rc = ignored(given, rates[i], "--metric latency",
+			"latency has one message in flight", e);
+	if (rc == 0 && o->simulate)
+		rc = ignored(given, "expect-hosts", "--simulate",
+			"a simulated fleet names its own hosts", e);
+	if (rc == 0 && run->duration_ns >= o->pair_timeout_ns) {
+		rc = fb_fail_usage(e,
+			"--duration %.3g s does not end within --pair-timeout %.3g s: every pair would "
+			"fail",
+			(double)run->duration_ns / 1e9, (double)o->pair_timeout_ns / 1e9);
+		fb_hint(e, "give a longer --pair-timeout, or a shorter --duration");
+	}
+	return rc;
+}
 
 int pairs_make_params(const struct pairs_options *o, struct verbs_params *p, struct fb_err *e)
 {

@@ -3,6 +3,8 @@
 #ifndef VERBS_PAIRS_OPTS_H
 #define VERBS_PAIRS_OPTS_H
 
+#include <jansson.h>
+
 #include "bench/core/bench.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
@@ -36,6 +38,12 @@ struct pairs_command {
 	struct fb_output_cfg out;
 };
 
+/**
+ * Do they go together? @param given what the user named (fb_opt_to_json())
+ * @return 0, or -EINVAL (exit 2) with the names of those that contradict each other
+ */
+int pairs_opts_fit(const struct pairs_options *o, const struct fb_runctl_cfg *run,
+	const json_t *given, struct fb_err *e) FB_MUST_CHECK;
 /** What each pair runs: one operation, one size. @return 0 or -EINVAL (exit 2) */
 int pairs_make_params(
 	const struct pairs_options *o, struct verbs_params *p, struct fb_err *e) FB_MUST_CHECK;

@@ -41,8 +41,9 @@ static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4
 		.names = words, .def = d, .help = h                                      \
 	}
 
-/* Options that both commands share; DEF_SIZE is the default message size. */
-#define COMMON_OPTS(DEF_SIZE)                                                                               \
+/* Options that these commands share. DEF_SIZE: the default message size; DEVICES and PEER_DEVICES:
+ * what --device and --peer-device name. */
+#define COMMON_OPTS(DEF_SIZE, DEVICES, PEER_DEVICES)                                                        \
 	{.name = "server",                                                                                  \
 		.type = FB_OPT_STRING,                                                                      \
 		.offset = OFF(server),                                                                      \
@@ -65,10 +66,8 @@ static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4
 			.arg = "TIME",                                                                      \
 			.def = "10s",                                                                       \
 			.help = "give the connection up after"},                                            \
-		STR('d', "device", device, "NAME", NULL,                                                    \
-			"RDMA device; several by commas; `all`: every ACTIVE one, singly and at once"),     \
-		STR(0, "peer-device", peer_device, "NAME", NULL,                                            \
-			"the server's device (its first ACTIVE one; with --device all, all of them)"),      \
+		STR('d', "device", device, "NAME", NULL, DEVICES),                                          \
+		STR(0, "peer-device", peer_device, "NAME", NULL, PEER_DEVICES),                             \
 		INT('i', "ib-port", ib_port, 0, 255, "0",                                                   \
 			"port of the device (0: the first ACTIVE)"),                                        \
 		INT(0, "peer-ib-port", peer_ib_port, 0, 255, "0",                                           \
@@ -100,7 +99,7 @@ static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4
 		STR(0, "max-size", max_size, "SIZE", NULL, "sweep up to this size"),                        \
 		FLAG('e', "events", events, "sleep on completion events instead of polling"),               \
 		INT('I', "inline", inline_max, -1, 65536, "-1",                                             \
-			"largest message sent inline (-1: what the device takes)"),                         \
+			"largest message sent inline (-1: what the device takes; in bandwidth none)"),      \
 		ENUM('m', "mtu", mtu, "BYTES", mtu_words, "auto",                                           \
 			"path MTU (auto: both ends' active MTU, which must be equal)"),                     \
 		INT('S', "sl", sl, 0, 15, "0", "service level"),                                            \
@@ -130,16 +129,23 @@ static const char *const mtu_words[] = {"auto", "256", "512", "1024", "2048", "4
 		STR(0, "numa", numa, "auto|off|N", "auto",                                                  \
 			"place thread and buffers on the NIC's NUMA node, nowhere, or on node N")
 
-const struct fb_opt verbs_latency_opts[] = {COMMON_OPTS("2"),
+#define RAILS_OPTS(DEF_SIZE)                                                                   \
+	COMMON_OPTS(DEF_SIZE,                                                                  \
+		"RDMA device; several by commas; `all`: every ACTIVE one, singly and at once", \
+		"the server's device (its first ACTIVE one; with --device all, all of them)")
+
+const struct fb_opt verbs_latency_opts[] = {RAILS_OPTS("2"),
 	{.name = "interval",
 		.type = FB_OPT_DURATION,
 		.offset = OFF(interval_ns),
 		.arg = "TIME",
 		.help = "begin iterations this far apart; the waiting is in no sample"},
 	{.name = NULL}};
-const struct fb_opt verbs_load_opts[] = {COMMON_OPTS("64"), {.name = NULL}};
+const struct fb_opt verbs_load_opts[] = {COMMON_OPTS("64", "RDMA device (the first ACTIVE one)",
+						 "the peer's device (its first ACTIVE one)"),
+	{.name = NULL}};
 
-const struct fb_opt verbs_bandwidth_opts[] = {COMMON_OPTS("64K"),
+const struct fb_opt verbs_bandwidth_opts[] = {RAILS_OPTS("64K"),
 	INT('t', "depth", depth, 1, VERBS_MAX_DEPTH, "128", "messages in flight for each QP"),
 	INT('r', "rx-depth", rx_depth, 0, VERBS_MAX_DEPTH, "0",
 		"receives posted for each QP (0: twice --depth, at least 512)"),
@@ -236,8 +242,15 @@ static bool only_atomics(const struct verbs_params *p)
 static int take_sizes(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
 {
 	const char *default_size = p->bench == VERBS_LATENCY ? "2" : "64K";
+	const char *range = o->min_size ? "min-size" : o->max_size ? "max-size" : NULL;
 	int rc;
 
+	if (o->size && (o->all || range))
+		return fb_fail_usage(e, "--size and --%s both choose the sizes: leave one out",
+			o->all ? "all" : range);
+	if (o->all && range)
+		return fb_fail_usage(
+			e, "--all and --%s both choose the sizes: leave one out", range);
 	if (o->all) {
 		p->nsizes = add_range(2, 8u << 20, p->sizes, VERBS_MAX_SIZES, 0, e);
 	} else if (o->min_size || o->max_size) {
@@ -315,6 +328,31 @@ int verbs_params_memory_fits(const struct verbs_params *p, struct fb_err *e)
 			op->name, verbs_bench_names[p->bench]);
 		fb_hint(e,
 			"with latency and bandwidth take --op send, read or write-imm; or --memory host");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Inline data is what the CPU copies into a request of its own. */
+static int take_inline(struct verbs_params *p, int inline_max, struct fb_err *e)
+{
+	bool any = false;
+
+	p->inline_max = inline_max;
+	for (int i = 0; i < p->nops; i++)
+		any = any || verbs_ops[p->ops[i]].inlines;
+	if (inline_max > 0 && !any) {
+		fb_fail_usage(e, "--inline %d: a %s sends no data that could be inline", inline_max,
+			verbs_ops[p->ops[0]].name);
+		fb_hint(e, "leave --inline out: sends and writes take it");
+		return -EINVAL;
+	}
+	if (inline_max > 0 && p->memory == VERBS_MEM_GPU) {
+		fb_fail_usage(e,
+			"--inline %d: the CPU would have to read the message, which --memory gpu keeps "
+			"from it",
+			inline_max);
+		fb_hint(e, "leave --inline out, or give --memory host");
 		return -EINVAL;
 	}
 	return 0;
@@ -488,11 +526,12 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 	if (rc == 0)
 		rc = verbs_params_memory_fits(p, e);
 	if (rc == 0)
+		rc = take_inline(p, o->inline_max, e);
+	if (rc == 0)
 		rc = take_addressing(p, o, e);
 	if (rc)
 		return rc;
 	p->events = o->events;
-	p->inline_max = o->inline_max;
 	p->sl = o->sl;
 	p->traffic_class = o->traffic_class;
 	p->flow_label = o->flow_label;

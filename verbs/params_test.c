@@ -133,6 +133,14 @@ static void refusals(void **state)
 		{VERBS_BANDWIDTH, "--depth=4", "--cq-mod=8", "--cq-mod 8"},
 		{VERBS_BANDWIDTH, "--depth=4", "--post-list=8", "--post-list 8"},
 		{VERBS_BANDWIDTH, "--depth=64", "--rx-depth=8", "--rx-depth 8"},
+		/* Of each of these pairs one would be ignored. */
+		{VERBS_LATENCY, "-a", "-s64", "--size and --all"},
+		{VERBS_LATENCY, "-s64", "--min-size=2", "--size and --min-size"},
+		{VERBS_BANDWIDTH, "-s64", "--max-size=1M", "--size and --max-size"},
+		{VERBS_BANDWIDTH, "-a", "--max-size=1M", "--all and --max-size"},
+		{VERBS_LATENCY, "--op=read", "-I64", "a read sends no data"},
+		{VERBS_BANDWIDTH, "--op=fetch-add,read", "--inline=8", "leave --inline out"},
+		{VERBS_LATENCY, "--memory=gpu", "-I64", "--memory gpu keeps"},
 	};
 
 	(void)state;
@@ -146,6 +154,35 @@ static void refusals(void **state)
 		if (!strstr(e.msg, cases[i].says) && !strstr(e.hint, cases[i].says))
 			fail_msg("%s %s: \"%s\" / \"%s\"", cases[i].a, cases[i].b, e.msg, e.hint);
 	}
+}
+
+/* What goes together, of the same options. */
+static void acceptances(void **state)
+{
+	struct verbs_params p;
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--min-size=4"), S("--max-size=64")), 0);
+	assert_int_equal(p.nsizes, 5);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--op=read,send"), S("-I64")), 0);
+	assert_int_equal(p.inline_max, 64);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--op=read"), S("-I0")), 0);
+	assert_int_equal(PARSE(VERBS_LATENCY, &p, &e, S("--memory=gpu"), S("-I-1")), 0);
+}
+
+/* A message that the port cannot carry is refused before anything starts. */
+static void the_port_has_a_limit(void **state)
+{
+	struct fb_err e = {0};
+
+	(void)state;
+	assert_int_equal(verbs_port_takes(8u << 20, "x0", 1, 8u << 20, &e), 0);
+	assert_int_equal(verbs_port_takes(0, "x0", 1, 1u << 30, &e), 0);
+	assert_int_equal(verbs_port_takes(8u << 20, "x0", 1, (8u << 20) + 1, &e), -EINVAL);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "8388608 (max_msg_sz)"));
+	assert_non_null(strstr(e.hint, "--size 8M"));
 }
 
 static void operations_and_transports(void **state)
@@ -486,6 +523,8 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(options),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(acceptances),
+		cmocka_unit_test(the_port_has_a_limit),
 		cmocka_unit_test(operations_and_transports),
 		cmocka_unit_test(what_a_device_lacks),
 		cmocka_unit_test(rows_agree),

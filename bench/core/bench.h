@@ -154,10 +154,15 @@ struct fb_runctl_cfg {
 	uint64_t min_iters;        /**< --min-iters: adaptive: at least (100) */
 	uint64_t max_iters;        /**< --max-iters: adaptive: at most (1,000,000) */
 	uint64_t max_time_ns;      /**< --max-time: adaptive: at most, per point (1 s) */
-	uint64_t point_timeout_ns; /**< --point-timeout: a point that lasts longer is given up (60
-				      s) */
+	uint64_t point_timeout_ns; /**< --point-timeout: a point that lasts longer, beyond
+				      duration_ns, is given up (60 s) */
 };
 extern const struct fb_opt fb_runctl_opts[];
+/**
+ * Do these options go together? For commands, before anything starts.
+ * @return 0, or -EINVAL (exit 2) with the names of those that contradict each other
+ */
+int fb_runctl_fit(const struct fb_runctl_cfg *rc, struct fb_err *e) FB_MUST_CHECK;
 
 /**
  * Drive a benchmark on this rank. On rank 0 results go into doc (published after every point);

@@ -21,9 +21,11 @@
 		.type = FB_OPT_DURATION,                                                     \
 		AT(max_p50_ns),                                                              \
 		.arg = "TIME",                                                               \
+		.min = 1,                                                                    \
 		.help = "exit 1 when the median of any point is above this"},                \
 	{                                                                                    \
 		.name = "max-p99", .type = FB_OPT_DURATION, AT(max_p99_ns), .arg = "TIME",   \
+		.min = 1,                                                                    \
 		.help = "exit 1 when the 99th percentile of any point is above this (1,000 " \
 			"samples are needed)"                                                \
 	}
@@ -68,6 +70,16 @@ static void text_of(const struct gate *g, double v, char *s, size_t len)
 	case BANDWIDTH: fb_fmt_gbps(v, s, len); break;
 	case SHARE: snprintf(s, len, "%.1f %% of line rate", v); break;
 	case MESSAGES: snprintf(s, len, "%.6g messages/s", v); break;
+	}
+}
+
+static void exact_text(const struct gate *g, double v, char *s, size_t len)
+{
+	switch (g->kind) {
+	case TIME: snprintf(s, len, "%.0f ns", v); break;
+	case BANDWIDTH: snprintf(s, len, "%.12g Gb/s", v * 8 / 1e9); break;
+	case SHARE: snprintf(s, len, "%.12g %% of line rate", v); break;
+	case MESSAGES: snprintf(s, len, "%.12g messages/s", v); break;
 	}
 }
 
@@ -168,6 +180,10 @@ static int judge_one(struct fb_doc *d, const struct gate *g, const json_t *r)
 	}
 	bool good = most ? v <= g->limit : v >= g->limit;
 	text_of(g, v, got, sizeof(got));
+	if (!good && strcmp(want, got) == 0) { /* a miss by less than is shown */
+		exact_text(g, g->limit, want, sizeof(want));
+		exact_text(g, v, got, sizeof(got));
+	}
 	if (!good) {
 		snprintf(why, sizeof(why), "wanted at %s %s, got %s", most ? "most" : "least", want,
 			got);

@@ -78,6 +78,9 @@ static void one_bad_size_fails_the_sweep(void **state)
 	assert_string_equal(fb_json_str(check_at(d, 1), "case", ""), "x/64K");
 	assert_string_equal(fb_json_str(check_at(d, 1), "id", ""), "gate.max-p99");
 	assert_int_equal(fb_json_int(check_at(d, 1), "observed", 0), 2001);
+	/* Both would be 2.00 us. */
+	assert_string_equal(
+		fb_json_str(check_at(d, 1), "reason", ""), "wanted at most 2000 ns, got 2001 ns");
 	assert_int_equal(
 		fb_json_int(json_object_get(check_at(d, 1), "expected"), "value", 0), 2000);
 	assert_string_equal(fb_json_str(json_object_get(check_at(d, 1), "expected"), "source", ""),

@@ -447,6 +447,11 @@ json_t *fb_doc_json(struct fb_doc *d)
 	return d->root;
 }
 
+uint64_t fb_doc_timeout(const struct fb_doc *d)
+{
+	return d->timeout_ns;
+}
+
 void fb_doc_set_config(struct fb_doc *d, json_t *requested, json_t *effective)
 {
 	json_t *config = json_object_get(d->root, "config");

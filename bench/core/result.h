@@ -59,6 +59,8 @@ json_t *fb_doc_json(struct fb_doc *d);
 /** The document as it leaves: without names under --anonymous. New reference, NULL without memory.
  */
 json_t *fb_doc_visible(const struct fb_doc *d);
+/** --timeout of the command in ns; 0: none. */
+uint64_t fb_doc_timeout(const struct fb_doc *d);
 /** Add sections. Each steals the reference. A host is compared by name: the same host is kept once.
  */
 void fb_doc_set_config(struct fb_doc *d, json_t *requested, json_t *effective);

@@ -531,7 +531,9 @@ static int mem_run(int argc, char **argv)
 		return rc > 0 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	c.mem.seed = c.output.seed;
 	int status = FB_EXIT_OK;
-	struct fb_doc *doc = fb_doc_new("mem", argc, argv, &c.output, &e);
+	struct fb_doc *doc = fb_runctl_fit(&c.runctl, &e) == 0
+				     ? fb_doc_new("mem", argc, argv, &c.output, &e)
+				     : NULL;
 	if (!doc) {
 		status = fb_cmd_fail(&e);
 		goto free_options;

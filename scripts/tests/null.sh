@@ -57,6 +57,21 @@ elif [[ $(histograms "$work/seed1.json") = "$(histograms "$work/seed2.json")" ]]
 fi
 verdict repeatable "$why"
 
+refused() { # NAME WORD ARGUMENT...: before anything starts, with that word
+	local name=$1 word=$2 why=''
+	shift 2
+	null "$work/$name.json" "$@"
+	if [[ $status != 2 ]]; then
+		why="status $status: $(head -c 300 "$work/stderr")"
+	elif ! grep -qF -- "$word" "$work/stderr"; then
+		why="nothing about $word: $(head -c 300 "$work/stderr")"
+	fi
+	verdict "$name" "$why"
+}
+refused iters-and-duration '--iters and --duration' -n 5 -D 1s
+refused gate-of-nothing '"0" is below' -n 5 --max-p50 0
+refused too-long-for-timeout '3 points of 1.00 s each need 3.00 s, and --timeout ends the command after 2.00 s' -D 1s --timeout 2s
+
 # 64 bytes in about 1 us are 0.51 Gb/s.
 null "$work/bound.json" --metric rate --points 1 -n 1000 --bound 500Mb/s
 why=''

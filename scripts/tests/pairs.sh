@@ -53,6 +53,13 @@ printf 'a r1\nb r2\na r3\n' >"$work/twice"
 expect pairs-twice 2 'a stands there twice' "$fb" verbs pairs --expect-hosts "$work/twice"
 printf 'a r1 x\n' >"$work/words"
 expect pairs-words 2 'not a host and its rack' "$fb" verbs pairs --expect-hosts "$work/words"
+# Of two that contradict each other one would be ignored.
+expect pairs-full-rounds 2 '--rounds and --full contradict' "$fb" verbs pairs --full --rounds 2 --simulate hosts=8
+expect pairs-latency-both 2 '--bidirectional and --metric latency' "$fb" verbs pairs --metric latency -b --simulate hosts=8
+expect pairs-latency-depth 2 '--depth and --metric latency' "$fb" verbs pairs --metric latency -t 4 --simulate hosts=8
+expect pairs-simulate-hosts 2 '--expect-hosts and --simulate' "$fb" verbs pairs --expect-hosts "$work/twice" --simulate hosts=8
+expect pairs-long 2 'does not end within --pair-timeout 20 s' "$fb" verbs pairs -D 20s --simulate hosts=8
+expect pairs-iters-duration 2 '--iters and --duration' "$fb" verbs pairs -n 5 -D 1s --simulate hosts=8
 expect pairs-dry-run 0 '10000 hosts, 1 rail: 3 rounds, 3 steps, 15000 pairs' \
 	"$fb" verbs pairs --dry-run --simulate hosts=10000
 expect pairs-schedule 0 '9999 rounds, 9999 steps, 49995000 pairs' \
