@@ -232,6 +232,10 @@ static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_
 		snprintf(m->why, sizeof(m->why),
 			"needs at least %d launches a side, has %zu and %zu", CMP_MIN_LAUNCHES,
 			m->base.n, m->cand.n);
+		/* 10 / (1 - q) samples: references, A1.4 */
+		if (m->time && m->q > 0.5)
+			snprintf(m->why + strlen(m->why), sizeof(m->why) - strlen(m->why),
+				" with the %.0f samples of this percentile", 10 / (1 - m->q));
 	} else {
 		return false;
 	}

@@ -179,8 +179,10 @@ struct alike {
 
 static bool allowed(const struct alike *k, const char *what)
 {
+	/* As it stands first: to a pattern, the brackets of "rdma[0].fw" are a choice of letters.
+	 */
 	for (size_t i = 0; i < k->r->nallow; i++)
-		if (fnmatch(k->r->allow[i], what, 0) == 0)
+		if (strcmp(k->r->allow[i], what) == 0 || fnmatch(k->r->allow[i], what, 0) == 0)
 			return true;
 	return false;
 }
@@ -211,25 +213,43 @@ static bool counts_differ(const struct alike *k, const char *list, size_t n, siz
 	return true;
 }
 
+/* Facts of each member of a list; `of` is what a message calls the list. A NULL key ends them. */
+static bool members_differ(const struct alike *k, const json_t *x, const json_t *y, const char *of,
+	const char *const *keys)
+{
+	size_t n = json_array_size(x), m = json_array_size(y);
+	char what[120];
+	if (counts_differ(k, of, n, m))
+		return true;
+	n = n < m ? n : m; /* another number is allowed, another device is not */
+	for (size_t i = 0; i < n; i++)
+		for (const char *const *f = keys; *f; f++) {
+			snprintf(what, sizeof(what), "%.60s[%zu].%s", of, i, *f);
+			if (differs(k, what, json_object_get(json_array_get(x, i), *f),
+				    json_object_get(json_array_get(y, i), *f)))
+				return true;
+		}
+	return false;
+}
+
 static bool devices_differ(
 	const struct alike *k, const json_t *a, const json_t *b, const char *list)
 {
 	/* What makes another machine of it; names, addresses and states may change. */
 	static const char *const keys[] = {"fw", "firmware", "board", "driver", "driver_version",
 		"link_layer", "rate", "active_mtu", "mtu", "speed_mbps", "vendor_id", "device_id",
-		"model", "clocks", "power_cap", "link"};
+		"model", "clocks", "power_cap", "link", NULL};
+	static const char *const port[] = {"link_layer", "rate", "active_mtu", "mtu", NULL};
 	const json_t *x = json_object_get(a, list), *y = json_object_get(b, list);
-	size_t n = json_array_size(x);
 	char what[80];
-	if (counts_differ(k, list, n, json_array_size(y)))
+	if (members_differ(k, x, y, list, keys))
 		return true;
-	for (size_t i = 0; i < n; i++)
-		for (size_t f = 0; f < sizeof(keys) / sizeof(keys[0]); f++) {
-			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, keys[f]);
-			if (differs(k, what, json_object_get(json_array_get(x, i), keys[f]),
-				    json_object_get(json_array_get(y, i), keys[f])))
-				return true;
-		}
+	for (size_t i = 0; i < json_array_size(x) && i < json_array_size(y); i++) {
+		snprintf(what, sizeof(what), "%s[%zu].ports", list, i);
+		if (members_differ(k, json_object_get(json_array_get(x, i), "ports"),
+			    json_object_get(json_array_get(y, i), "ports"), what, port))
+			return true;
+	}
 	return false;
 }
 
@@ -261,23 +281,25 @@ static bool libraries_differ(const struct alike *k, const json_t *a, const json_
 	return false;
 }
 
-static void compare_systems(const struct alike *k)
+static bool systems_differ(const struct alike *k, const json_t *base, const json_t *other)
 {
 	static const char *const cpu[] = {
 		"model", "packages", "cores", "threads", "smt", "microcode", "governors", NULL};
-	static const char *const kernel[] = {"release", "clocksource", NULL};
-	const json_t *x = json_object_get(json_object_get(k->c->base, "system"), "hosts");
-	const json_t *y = json_object_get(json_object_get(k->c->cand, "system"), "hosts");
-	size_t n = json_array_size(x);
-	if (counts_differ(k, "hosts", n, json_array_size(y)))
-		return;
+	static const char *const kernel[] = {"release", "clocksource", "boot", NULL};
+	const json_t *x = json_object_get(json_object_get(base, "system"), "hosts");
+	const json_t *y = json_object_get(json_object_get(other, "system"), "hosts");
+	size_t n = json_array_size(x), m = json_array_size(y);
+	if (counts_differ(k, "hosts", n, m))
+		return true;
+	n = n < m ? n : m;
 	for (size_t i = 0; i < n; i++) {
 		const json_t *a = json_array_get(x, i), *b = json_array_get(y, i);
 		if (facts_differ(k, a, b, "cpu", cpu) || devices_differ(k, a, b, "rdma") ||
 			devices_differ(k, a, b, "nics") || devices_differ(k, a, b, "gpus") ||
 			facts_differ(k, a, b, "kernel", kernel) || libraries_differ(k, a, b))
-			return;
+			return true;
 	}
+	return false;
 }
 
 static bool wrong_data(const json_t *doc)
@@ -288,6 +310,27 @@ static bool wrong_data(const json_t *doc)
 		if (fb_json_int(e, "exit", 0) == FB_EXIT_WRONG_DATA)
 			return true;
 	return fb_json_int(json_object_get(doc, "run"), "exit", 0) == FB_EXIT_WRONG_DATA;
+}
+
+/* "latency p99" and "latency p50" of one result */
+static bool same_result(const struct cmp_metric *x, const struct cmp_metric *y)
+{
+	const char *blank = strrchr(x->metric, ' ');
+	size_t n = blank ? (size_t)(blank - x->metric) : 0;
+	return n > 0 && strncmp(x->metric, y->metric, n + 1) == 0 && strcmp(x->name, y->name) == 0;
+}
+
+/* A percentile that the candidate's samples do not support is not told, but its result is there. */
+static void find_results(struct cmp *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct cmp_metric *m = &c->v[i];
+		for (size_t k = 0; k < c->n && !m->cand.params && m->time; k++)
+			if (c->v[k].cand.params && same_result(m, &c->v[k])) {
+				m->cand.params = c->v[k].cand.params;
+				m->cand.where = c->v[k].cand.where;
+			}
+	}
 }
 
 /* What only the candidate has is new, and nothing to compare with. */
@@ -352,8 +395,12 @@ int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e)
 void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 {
 	struct alike k = {c, r};
+	find_results(c);
 	drop_added(c);
-	compare_systems(&k);
+	/* A side may be of several documents, made at several times. */
+	for (size_t i = 0; i < c->n_docs; i++)
+		if (c->docs[i] != c->base && systems_differ(&k, c->base, c->docs[i]))
+			break;
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);
