@@ -198,8 +198,8 @@ static void many_launches(void **state)
 	}
 	near(rep_mwu_p(a, 100, b, 100), 0.015100895558924696, 1e-9);
 	for (size_t i = 0; i < 100; i++) {
-		a[i] = (double)(i / 4);
-		b[i] = (double)(i / 4 + 3);
+		a[i] = floor((double)i / 4);
+		b[i] = a[i] + 3;
 	}
 	near(rep_mwu_p(a, 100, b, 100), 0.005835321400283702, 1e-9);
 	/* A thousand a side: the interval closes in on a ratio of 1.02. */
