@@ -406,6 +406,58 @@ static void second_block_elsewhere(void **state)
 	cmp_free(&c);
 }
 
+/* Three are told, the others counted: whoever allows one knows that it is not all. */
+static void many_facts_differ(void **state)
+{
+	struct side side = {7, 5000, 10e9, 0.001};
+	json_t *cand = document(&side);
+	fb_json_set_str(json_object_get(host_of(cand), "cpu"), "model", "Another");
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "cores", 77);
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "threads", 78);
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "packages", 79);
+	fb_json_set_str(json_object_get(host_of(cand), "cpu"), "microcode", "0x99");
+	struct cmp c = load(document(&side), cand, NULL);
+	const char *why = metric(&c, "bandwidth")->why;
+	assert_non_null(strstr(why, "cpu.model: "));
+	assert_non_null(strstr(why, "; cpu.cores: "));
+	assert_string_equal(why + strlen(why) - strlen("; and 2 more facts"), "; and 2 more facts");
+	assert_string_equal(why, c.differs);
+	cmp_free(&c);
+}
+
+/* A waiver takes a verdict back; where nothing else was judged, nothing was. */
+static void waivers_judge_nothing(void **state)
+{
+	static const char text[] =
+		"[gate]\nmetrics = *:bandwidth\n[waiver w]\nmetric = *:bandwidth\n"
+		"verdict = INCOMPARABLE\nreason = r\nowner = o\n"
+		"expires = 2999-01-31\n";
+	struct side side = {7, 5000, 10e9, 0.001};
+	struct gate g;
+	struct fb_err e = {0};
+	static const char *const all[] = {"*"};
+	assert_int_equal(gate_parse(text, strlen(text), "g", &g, &e), 0);
+	struct cmp_rules rules = usual;
+	rules.gate = &g;
+	rules.gates = all;
+	rules.ngates = 1;
+	for (int both = 0; both < 2; both++) {
+		json_t *cand = document(&side), *r;
+		size_t i;
+		json_array_foreach (json_object_get(cand, "results"), i, r)
+			if (both || !json_object_get(r, "hist"))
+				fb_json_set_str(r, "where", "lab");
+		static const char *const bandwidth[] = {"*:bandwidth"};
+		rules.gates = both ? bandwidth : all;
+		struct cmp c = load(document(&side), cand, &rules);
+		assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCOMPARABLE);
+		assert_non_null(metric(&c, "bandwidth")->waiver);
+		assert_int_equal(cmp_status(&c), both ? FB_EXIT_UNMEASURED : FB_EXIT_OK);
+		cmp_free(&c);
+	}
+	gate_free(&g);
+}
+
 /* 1,000 samples give a p99, 999 none: the result is there, and nothing is missing. */
 static void percentile_without_samples(void **state)
 {
@@ -450,6 +502,12 @@ static void the_command(void **state)
 	assert_int_equal(compare(SMALL, NULL, NULL), FB_EXIT_USAGE);
 	assert_int_equal(compare(SMALL, "/nonexistent.json", NULL), FB_EXIT_USAGE);
 	assert_int_equal(compare(SMALL, SMALL, "--gaet=x"), FB_EXIT_USAGE);
+	/* What only two sides heed is not lost without a word. */
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", NULL), FB_EXIT_UNMEASURED);
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", "--junit=/dev/null"), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", "--strict"), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, "--expected-file=/dev/null", NULL), FB_EXIT_USAGE);
+	assert_int_equal(compare("--fleet=/tmp", "--gate=*:x", NULL), FB_EXIT_USAGE);
 	/* Two launches: a gate that could not fail. */
 	assert_int_equal(compare(SMALL, SMALL, NULL), FB_EXIT_UNMEASURED);
 	assert_int_equal(compare(SMALL, SMALL, "--json"), FB_EXIT_UNMEASURED);
@@ -469,6 +527,8 @@ int main(void)
 		cmocka_unit_test(another_system),
 		cmocka_unit_test(facts_that_differ),
 		cmocka_unit_test(second_block_elsewhere),
+		cmocka_unit_test(many_facts_differ),
+		cmocka_unit_test(waivers_judge_nothing),
 		cmocka_unit_test(percentile_without_samples),
 		cmocka_unit_test(the_command),
 	};
