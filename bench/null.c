@@ -45,7 +45,7 @@ struct null_cfg {
 	struct fb_opt_list sizes;
 	bool sleep;
 	char *corrupt, *fail, *stall, *hang;
-	uint64_t seed; /* not an option of this table: the output's --seed */
+	uint64_t seed, launch; /* not options of this table: the output's */
 };
 
 #define AT(member) .offset = offsetof(struct null_cfg, member)
@@ -74,7 +74,7 @@ static const struct fb_opt null_opts[] = {
 		AT(launch_spread),
 		.arg = "SHARE",
 		.def = "0",
-		.help = "deviation of the mean from launch to launch, drawn by --seed"},
+		.help = "deviation of the mean from launch to launch, drawn by --seed and --launch"},
 	{.name = "metric",
 		.type = FB_OPT_ENUM,
 		AT(which),
@@ -180,6 +180,12 @@ static bool here(const struct place *p, const struct null_state *st, const struc
 
 /* ---- 3. setup, teardown: all that is not timed. Connections and buffers belong here. --------- */
 
+/* The launches of a plan's job have one seed: their number tells their draws apart. */
+static uint64_t launch_stream(const struct null_cfg *cfg)
+{
+	return (cfg->launch & 0xfffff) << 40;
+}
+
 static int null_setup(struct fb_run *run, const void *cfg, void **out, struct fb_err *e)
 {
 	struct null_state *st = calloc(1, sizeof(*st));
@@ -188,8 +194,8 @@ static int null_setup(struct fb_run *run, const void *cfg, void **out, struct fb
 	st->cfg = cfg;
 	st->run = run;
 	st->rank = fb_run_oob(run) ? fb_oob_rank(fb_run_oob(run)) : 0;
-	/* All ranks of one launch have one seed, and so one factor. */
-	fb_rng_seed(&st->rng, st->cfg->seed, UINT64_C(1) << 62);
+	/* All ranks of one launch have one seed and number, and so one factor. */
+	fb_rng_seed(&st->rng, st->cfg->seed, (UINT64_C(1) << 62) + launch_stream(st->cfg));
 	st->launch = exp(st->cfg->launch_spread * fb_rng_normal(&st->rng));
 	/* From here on teardown() frees it, also when this function fails. */
 	*out = st;
@@ -271,7 +277,8 @@ static int null_prepare(void *state, const struct fb_point *p, struct fb_err *e)
 	struct null_state *st = state;
 	/* Each point and rank has a stream of its own: a point gives the same samples whether or
 	 * not others were measured before it. */
-	fb_rng_seed(&st->rng, st->cfg->seed, ((uint64_t)p->index << 20) + (uint64_t)st->rank);
+	fb_rng_seed(&st->rng, st->cfg->seed,
+		launch_stream(st->cfg) + ((uint64_t)p->index << 20) + (uint64_t)st->rank);
 	st->drift = 0;
 	for (size_t i = 0; i < DATA_BYTES; i++)
 		st->data[i] = (unsigned char)(i * 7 + p->index);
@@ -417,8 +424,8 @@ static const struct fb_opt_spec null_spec = {
 	.usage = "[options]",
 	.summary = "Drives run control, statistics and output with programmed samples; "
 		   "measures nothing.",
-	.notes = "Samples depend on --seed, the point and the rank alone: with -n a run can be "
-		 "repeated exactly.",
+	.notes = "Samples depend on --seed, --launch, the point and the rank alone: with -n a run "
+		 "can be repeated exactly.",
 	.sets = {{.title = "Samples", .opts = null_opts},
 		{.title = "Run control", .opts = fb_runctl_opts},
 		{.title = "Ranks", .opts = fb_oob_opts}, {.title = "Gates", .opts = fb_gate_opts},
@@ -489,6 +496,7 @@ static int null_run(int argc, char **argv)
 	if (rc != 0)
 		return rc > 0 ? FB_EXIT_OK : fb_cmd_fail(&e);
 	c.null.seed = c.output.seed;
+	c.null.launch = c.output.launch;
 	c.bench.combine = combine[c.null.combine];
 	int status = fb_runctl_fit(&c.runctl, &e) == 0 ? null_run_parsed(&c, &spec, argc, argv)
 						       : fb_cmd_fail(&e);

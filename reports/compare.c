@@ -447,12 +447,40 @@ static int check_words(const struct compare_cfg *cfg, struct fb_err *e)
 
 /* ---- without a base -------------------------------------------------------------------------- */
 
+/* An option that only a comparison of two sides heeds would be lost without a word. */
+static int check_alone(const struct compare_cfg *cfg, struct fb_err *e)
+{
+	const char *lost = cfg->run                      ? "--run"
+			   : cfg->aa                     ? "--aa"
+			   : cfg->gate_file              ? "--gate-file"
+			   : cfg->gates.n > 0            ? "--gate"
+			   : cfg->allow.n > 0            ? "--allow"
+			   : cfg->any_system             ? "--any-system"
+			   : cfg->strict                 ? "--strict"
+			   : cfg->floor >= 0             ? "--floor"
+			   : cfg->max_gated              ? "--max-gated"
+			   : cfg->base2 || cfg->cand2    ? "--second-base"
+			   : cfg->retry                  ? "--retry"
+			   : cfg->keep                   ? "--keep"
+			   : cfg->junit                  ? "--junit"
+			   : cfg->markdown               ? "--markdown"
+			   : cfg->words                  ? "what stands behind --"
+			   : cfg->fleet && cfg->expected ? "--expected"
+							 : NULL;
+	if (!lost)
+		return 0;
+	return fb_fail_usage(
+		e, "%s does not go with %s", lost, cfg->fleet ? "--fleet" : "--expected");
+}
+
 static int judge_expected(const struct compare_cfg *cfg, struct fb_err *e)
 {
 	struct cmp c = {0};
 	struct expected x = {0};
 	if (!cfg->base || cfg->cand)
 		return fb_fail_usage(e, "--expected judges one run");
+	if (!cfg->expected)
+		return fb_fail_usage(e, "--expected-file: by which kind of it? --expected KIND");
 	int rc = expected_load(cfg->expected_file, &x, e);
 	if (rc == 0)
 		rc = cmp_add(&c, cfg->base, false, e);
@@ -496,6 +524,8 @@ static int judge_fleet(const struct compare_cfg *cfg, struct fb_err *e)
 
 static int compare(const struct compare_cfg *cfg, struct fb_err *e)
 {
+	if ((cfg->expected || cfg->expected_file || cfg->fleet) && check_alone(cfg, e) != 0)
+		return e->code;
 	if (cfg->expected || cfg->expected_file)
 		return judge_expected(cfg, e);
 	if (cfg->fleet)

@@ -12,6 +12,7 @@
 #include "bench/core/json.h"
 #include "bench/core/stats.h"
 #include "bench/core/units.h"
+#include "reports/compare_priv.h"
 #include "embed.h"
 
 #define MAX_BYTES (1 << 20)
@@ -35,7 +36,7 @@ static const struct {
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
 
 static const char *const state_names[] = {
-	"PASS", "BELOW", "ABOVE", "NOT MEASURED", "NOT COMPARABLE"};
+	"PASS", "BELOW", "ABOVE", "NOT MEASURED", "NOT COMPARABLE", "INVALID"};
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
@@ -223,6 +224,27 @@ static const json_t *result_for(const struct expected_row *row, const json_t *do
 	return found;
 }
 
+static bool same_case(const json_t *a, const json_t *b)
+{
+	return strcmp(fb_json_str(a, "case", ""), fb_json_str(b, "case", "")) == 0 &&
+	       strcmp(fb_json_str(a, "metric", ""), fb_json_str(b, "metric", "")) == 0;
+}
+
+/* Why a launch of that case is invalid; NULL: none is. */
+static const char *invalid_launch(const json_t *like, const json_t *doc)
+{
+	const json_t *r;
+	size_t i;
+	json_array_foreach (json_object_get(doc, "results"), i, r) {
+		const json_t *v = json_object_get(r, "validity");
+		const char *why =
+			json_string_value(json_array_get(json_object_get(v, "reasons"), 0));
+		if (same_case(r, like) && strcmp(fb_json_str(v, "state", ""), "invalid") == 0)
+			return why ? why : "no reason given";
+	}
+	return NULL;
+}
+
 /* Median over the launches of one case. */
 static double median_of_launches(const json_t *like, const json_t *doc)
 {
@@ -231,9 +253,7 @@ static double median_of_launches(const json_t *like, const json_t *doc)
 	size_t i, n = 0;
 	json_array_foreach (all, i, r) {
 		double x = fb_json_num(r, "value", NAN);
-		if (v && isfinite(x) &&
-			strcmp(fb_json_str(r, "case", ""), fb_json_str(like, "case", "")) == 0 &&
-			strcmp(fb_json_str(r, "metric", ""), fb_json_str(like, "metric", "")) == 0)
+		if (v && isfinite(x) && same_case(r, like))
 			v[n++] = x;
 	}
 	if (v && n > 0) {
@@ -280,7 +300,11 @@ static void judge_row(struct expected_finding *f, const json_t *doc)
 	snprintf(f->name, sizeof(f->name), "%.150s", fb_json_str(r, "case", ""));
 	f->seen = median_of_launches(r, doc) / scale;
 	f->bound = fb_json_num(json_object_get(r, "bound"), "value", NAN) / scale;
-	if (strcmp(fb_json_str(r, "where", "?"), "hardware") != 0) {
+	if (invalid_launch(r, doc)) {
+		f->state = EXPECTED_INVALID;
+		snprintf(f->why, sizeof(f->why), "a launch was marked invalid: %.100s",
+			invalid_launch(r, doc));
+	} else if (strcmp(fb_json_str(r, "where", "?"), "hardware") != 0) {
 		f->state = EXPECTED_ELSEWHERE;
 		snprintf(f->why, sizeof(f->why), "measured on %.40s, not on the hardware",
 			fb_json_str(r, "where", "?"));
@@ -313,6 +337,7 @@ static int unknown_kind(const struct expected *x, const char *kind, struct fb_er
 
 int expected_judge(struct expected *x, const char *kind, const json_t *doc, struct fb_err *e)
 {
+	x->wrong_data = cmp_wrong_data(doc);
 	x->finding = calloc(x->n + 1, sizeof(*x->finding));
 	if (!x->finding)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory");
@@ -332,7 +357,10 @@ int expected_status(const struct expected *x)
 		failed = failed || x->finding[i].state == EXPECTED_BELOW;
 		open = open || x->finding[i].state != EXPECTED_PASS;
 	}
-	return failed ? FB_EXIT_FAILED : open ? FB_EXIT_UNMEASURED : FB_EXIT_OK;
+	return x->wrong_data ? FB_EXIT_WRONG_DATA
+	       : failed      ? FB_EXIT_FAILED
+	       : open        ? FB_EXIT_UNMEASURED
+			     : FB_EXIT_OK;
 }
 
 /* ---- output ---------------------------------------------------------------------------------- */
@@ -340,9 +368,9 @@ int expected_status(const struct expected *x)
 static const char *state_word(const struct expected *x)
 {
 	int status = expected_status(x);
-	return status == FB_EXIT_OK       ? "ACCEPTED"
-	       : status == FB_EXIT_FAILED ? "REJECTED"
-					  : "INCOMPLETE";
+	return status == FB_EXIT_OK           ? "ACCEPTED"
+	       : status == FB_EXIT_UNMEASURED ? "INCOMPLETE"
+					      : "REJECTED";
 }
 
 static void limit(double v, FILE *out)
@@ -370,7 +398,8 @@ void expected_print(const struct expected *x, FILE *out)
 		fprintf(out, " %-6s %s%s%s\n    by %s\n", f->row->unit, state_names[f->state],
 			f->why[0] ? ": " : "", f->why, f->row->source);
 	}
-	fprintf(out, "\n%s: %zu expectations\n", state_word(x), x->n_findings);
+	fprintf(out, "\n%s: %zu expectations%s\n", state_word(x), x->n_findings,
+		x->wrong_data ? "; the run records wrong data" : "");
 }
 
 json_t *expected_json(const struct expected *x, const char *kind)

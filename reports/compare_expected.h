@@ -8,6 +8,7 @@
 #define REPORTS_COMPARE_EXPECTED_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ enum expected_state {
 			 */
 	EXPECTED_UNMEASURED, /**< the run has no such result */
 	EXPECTED_ELSEWHERE,  /**< it has, but not from hardware, or from another number of nodes */
+	EXPECTED_INVALID,    /**< a launch of it was marked invalid */
 };
 
 /** How one row came out. */
@@ -46,6 +48,7 @@ struct expected {
 	size_t n;
 	struct expected_finding *finding; /**< of the rows of the kind that was asked for */
 	size_t n_findings;
+	bool wrong_data; /**< the run records it */
 };
 
 /** @param path NULL: the built-in file. @return 0; -errno, -EINVAL with file, line and cause (exit
@@ -58,7 +61,8 @@ void expected_free(struct expected *x);
 /** Judge a run's document. @return 0; -ENOENT: no row of this kind, the kinds are named (exit 2) */
 int expected_judge(
 	struct expected *x, const char *kind, const json_t *doc, struct fb_err *e) FB_MUST_CHECK;
-/** 1 something is BELOW; 3 ABOVE, unmeasured or elsewhere; 0. */
+/** 4 the run records wrong data; 1 something is BELOW; 3 ABOVE, unmeasured, elsewhere or invalid;
+ * 0. */
 int expected_status(const struct expected *x);
 void expected_print(const struct expected *x, FILE *out);
 json_t *expected_json(const struct expected *x, const char *kind);

@@ -82,6 +82,33 @@ static void expectations(void **state)
 	}
 }
 
+/* A launch that was marked invalid passes nothing, and wrong data fails all. */
+static void expectations_of_the_invalid(void **state)
+{
+	for (int wrong = 0; wrong < 2; wrong++) {
+		struct expected x;
+		struct fb_err e = {0};
+		json_t *doc = document("n", 2, 390e9 / 8, "hardware");
+		json_t *r = json_array_get(json_object_get(doc, "results"), 0);
+		if (wrong)
+			json_array_append_new(json_object_get(doc, "errors"),
+				json_pack("{s:s,s:s,s:i,s:i}", "message", "byte 7", "remedy", "",
+					"code", -5, "exit", FB_EXIT_WRONG_DATA));
+		else
+			json_object_set_new(r, "validity",
+				json_pack("{s:s,s:[s]}", "state", "invalid", "reasons",
+					"symbol errors"));
+		assert_int_equal(expected_load(NULL, &x, &e), 0);
+		assert_int_equal(expected_judge(&x, "azure-ndv5-h100", doc, &e), 0);
+		assert_int_equal(x.finding[1].state, wrong ? EXPECTED_PASS : EXPECTED_INVALID);
+		assert_true(wrong || strstr(x.finding[1].why, "symbol errors"));
+		assert_int_equal(
+			expected_status(&x), wrong ? FB_EXIT_WRONG_DATA : FB_EXIT_UNMEASURED);
+		json_decref(doc);
+		expected_free(&x);
+	}
+}
+
 static void expectations_refused(void **state)
 {
 	static const struct {
@@ -125,7 +152,7 @@ static void expectations_refused(void **state)
 
 /* A folder of n nodes: run directories and documents by turns; node 3 has `third` of the others'.
  */
-static void fleet_of(char *dir, int n, double third, bool lacks)
+static void fleet_of(char *dir, int n, double third, bool lacks, bool invalid)
 {
 	struct fb_err e = {0};
 	assert_int_equal(cmp_run_dir(NULL, dir, 4096, &e), 0);
@@ -136,6 +163,10 @@ static void fleet_of(char *dir, int n, double third, bool lacks)
 			name, 1, 45e9 * (1 + 0.002 * (i % 5)) * (i == 3 ? third : 1), "hardware");
 		if (lacks && i == 2)
 			json_array_clear(json_object_get(doc, "results"));
+		if (invalid && i == 2)
+			json_object_set_new(json_array_get(json_object_get(doc, "results"), 0),
+				"validity",
+				json_pack("{s:s,s:[s]}", "state", "invalid", "reasons", "x"));
 		snprintf(path, sizeof(path), "%s/%d%s", dir, i, i % 2 ? "" : ".json");
 		if (i % 2) {
 			assert_int_equal(mkdir(path, 0755), 0);
@@ -149,22 +180,22 @@ static void fleet_of(char *dir, int n, double third, bool lacks)
 static void fleets(void **state)
 {
 	static const struct {
-		int n;
 		double third;
-		bool lacks;
-		int odd, status;
+		int n, odd, status;
+		bool lacks, invalid;
 	} rows[] = {
-		{8, 1, false, 0, FB_EXIT_OK}, {8, 0.9, false, 1, FB_EXIT_FAILED},
-		{8, 0.97, false, 0, FB_EXIT_OK}, /* far in deviations, not in share */
-		{8, 1, true, 0, FB_EXIT_UNMEASURED},
-		{4, 0.5, false, 0, FB_EXIT_UNMEASURED}, /* too few to tell */
+		{1, 8, 0, FB_EXIT_OK, false, false}, {0.9, 8, 1, FB_EXIT_FAILED, false, false},
+		{0.97, 8, 0, FB_EXIT_OK, false, false}, /* far in deviations, not in share */
+		{1, 8, 0, FB_EXIT_UNMEASURED, true, false},
+		{1, 8, 0, FB_EXIT_UNMEASURED, false, true},    /* invalid is not measured */
+		{0.5, 4, 0, FB_EXIT_UNMEASURED, false, false}, /* too few to tell */
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char dir[4096];
 		struct fleet f;
 		struct fb_err e = {0};
 		int odd = 0;
-		fleet_of(dir, rows[i].n, rows[i].third, rows[i].lacks);
+		fleet_of(dir, rows[i].n, rows[i].third, rows[i].lacks, rows[i].invalid);
 		if (fleet_load(dir, &f, &e) != 0)
 			fail_msg("%s", e.msg);
 		cmp_run_remove(dir);
@@ -208,6 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expectations),
+		cmocka_unit_test(expectations_of_the_invalid),
 		cmocka_unit_test(expectations_refused),
 		cmocka_unit_test(fleets),
 		cmocka_unit_test(fleets_refused),

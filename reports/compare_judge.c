@@ -232,6 +232,10 @@ static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_
 		snprintf(m->why, sizeof(m->why),
 			"needs at least %d launches a side, has %zu and %zu", CMP_MIN_LAUNCHES,
 			m->base.n, m->cand.n);
+		/* 10 / (1 - q) samples: references, A1.4 */
+		if (m->time && m->q > 0.5)
+			snprintf(m->why + strlen(m->why), sizeof(m->why) - strlen(m->why),
+				" with the %.0f samples of this percentile", 10 / (1 - m->q));
 	} else {
 		return false;
 	}
@@ -390,7 +394,7 @@ enum cmp_verdict cmp_effective(const struct cmp_metric *m)
 
 int cmp_status(const struct cmp *c)
 {
-	bool failed = false, open = c->gated == 0;
+	bool failed = false, open = false, judged = false;
 	for (size_t i = 0; i < c->n; i++) {
 		enum cmp_verdict v = cmp_effective(&c->v[i]);
 		if (!c->v[i].gated)
@@ -398,10 +402,13 @@ int cmp_status(const struct cmp *c)
 		failed = failed || v == CMP_REGRESSED || v == CMP_MISSING ||
 			 (c->strict && v == CMP_INCONCLUSIVE);
 		open = open || v == CMP_INCOMPARABLE || v == CMP_INVALID;
+		/* A waiver takes a verdict back, and gives none. */
+		v = c->v[i].verdict;
+		judged = judged || (v != CMP_MISSING && v != CMP_INCOMPARABLE && v != CMP_INVALID);
 	}
 	if (c->wrong_data)
 		return FB_EXIT_WRONG_DATA;
-	return failed ? FB_EXIT_FAILED : open ? FB_EXIT_UNMEASURED : FB_EXIT_OK;
+	return failed ? FB_EXIT_FAILED : open || !judged ? FB_EXIT_UNMEASURED : FB_EXIT_OK;
 }
 
 const char *cmp_state(const struct cmp *c)

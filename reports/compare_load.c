@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,115 +173,145 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 
 /* ---- are the two systems alike? -------------------------------------------------------------- */
 
+#define MAX_TOLD 3 /* facts that differ, of those that are told; the others are counted */
+
 struct alike {
 	struct cmp *c;
 	const struct cmp_rules *r;
+	size_t n; /* facts that differ */
 };
 
 static bool allowed(const struct alike *k, const char *what)
 {
+	/* As it stands first: to a pattern, the brackets of "rdma[0].fw" are a choice of letters.
+	 */
 	for (size_t i = 0; i < k->r->nallow; i++)
-		if (fnmatch(k->r->allow[i], what, 0) == 0)
+		if (strcmp(k->r->allow[i], what) == 0 || fnmatch(k->r->allow[i], what, 0) == 0)
 			return true;
 	return false;
 }
 
-/* Is this fact another one, and not one that may be? Then it is noted. */
-static bool differs(const struct alike *k, const char *what, const json_t *a, const json_t *b)
+/* A fact that differs: "kernel.release: "6.1" against "6.2"", behind those before it. */
+static void FB_PRINTF(2, 3) note(struct alike *k, const char *fmt, ...)
 {
-	char x[100] = "absent", y[100] = "absent";
+	size_t used = strlen(k->c->differs), room = sizeof(k->c->differs) - used;
+	va_list ap;
+	if (k->n++ >= MAX_TOLD)
+		return;
+	if (used > 0)
+		used += (size_t)snprintf(k->c->differs + used, room, "; ");
+	va_start(ap, fmt);
+	vsnprintf(k->c->differs + used, sizeof(k->c->differs) - used, fmt, ap);
+	va_end(ap);
+}
+
+/* Is this fact another one, and not one that may be? Then it is noted. */
+static void check_fact(struct alike *k, const char *what, const json_t *a, const json_t *b)
+{
+	char x[64] = "absent", y[64] = "absent";
 	if (json_equal(a, b) || (!a && !b) || allowed(k, what))
-		return false;
+		return;
 	char *s = a ? json_dumps(a, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	char *t = b ? json_dumps(b, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	if (s)
-		snprintf(x, sizeof(x), "%.90s", s);
+		snprintf(x, sizeof(x), "%.60s", s);
 	if (t)
-		snprintf(y, sizeof(y), "%.90s", t);
+		snprintf(y, sizeof(y), "%.60s", t);
 	free(s);
 	free(t);
-	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %s against %s", what, x, y);
-	return true;
+	note(k, "%.60s: %s against %s", what, x, y);
 }
 
-static bool counts_differ(const struct alike *k, const char *list, size_t n, size_t m)
+static void check_count(struct alike *k, const char *list, size_t n, size_t m)
 {
-	if (n == m || allowed(k, list))
-		return false;
-	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %zu against %zu", list, n, m);
-	return true;
+	if (n != m && !allowed(k, list))
+		note(k, "%s: %zu against %zu", list, n, m);
 }
 
-static bool devices_differ(
-	const struct alike *k, const json_t *a, const json_t *b, const char *list)
+static size_t less(size_t n, size_t m)
+{
+	return n < m ? n : m;
+}
+
+/* Facts of each member of a list; `of` is what a message calls the list. A NULL key ends them. */
+static void check_members(
+	struct alike *k, const json_t *x, const json_t *y, const char *of, const char *const *keys)
+{
+	size_t n = json_array_size(x), m = json_array_size(y);
+	char what[120];
+	check_count(k, of, n, m);
+	for (size_t i = 0; i < less(n, m); i++)
+		for (const char *const *f = keys; *f; f++) {
+			snprintf(what, sizeof(what), "%.60s[%zu].%s", of, i, *f);
+			check_fact(k, what, json_object_get(json_array_get(x, i), *f),
+				json_object_get(json_array_get(y, i), *f));
+		}
+}
+
+static void check_devices(struct alike *k, const json_t *a, const json_t *b, const char *list)
 {
 	/* What makes another machine of it; names, addresses and states may change. */
 	static const char *const keys[] = {"fw", "firmware", "board", "driver", "driver_version",
 		"link_layer", "rate", "active_mtu", "mtu", "speed_mbps", "vendor_id", "device_id",
-		"model", "clocks", "power_cap", "link"};
+		"model", "clocks", "power_cap", "link", NULL};
+	static const char *const port[] = {"link_layer", "rate", "active_mtu", "mtu", NULL};
 	const json_t *x = json_object_get(a, list), *y = json_object_get(b, list);
-	size_t n = json_array_size(x);
 	char what[80];
-	if (counts_differ(k, list, n, json_array_size(y)))
-		return true;
-	for (size_t i = 0; i < n; i++)
-		for (size_t f = 0; f < sizeof(keys) / sizeof(keys[0]); f++) {
-			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, keys[f]);
-			if (differs(k, what, json_object_get(json_array_get(x, i), keys[f]),
-				    json_object_get(json_array_get(y, i), keys[f])))
-				return true;
-		}
-	return false;
+	check_members(k, x, y, list, keys);
+	for (size_t i = 0; i < less(json_array_size(x), json_array_size(y)); i++) {
+		snprintf(what, sizeof(what), "%s[%zu].ports", list, i);
+		check_members(k, json_object_get(json_array_get(x, i), "ports"),
+			json_object_get(json_array_get(y, i), "ports"), what, port);
+	}
 }
 
 /* Facts of a host in an object of its own; a NULL key ends them. */
-static bool facts_differ(const struct alike *k, const json_t *a, const json_t *b, const char *of,
-	const char *const *keys)
+static void check_facts(
+	struct alike *k, const json_t *a, const json_t *b, const char *of, const char *const *keys)
 {
 	const json_t *x = json_object_get(a, of), *y = json_object_get(b, of);
 	for (; *keys; keys++) {
 		char what[64];
 		snprintf(what, sizeof(what), "%s.%s", of, *keys);
-		if (differs(k, what, json_object_get(x, *keys), json_object_get(y, *keys)))
-			return true;
+		check_fact(k, what, json_object_get(x, *keys), json_object_get(y, *keys));
 	}
-	return false;
 }
 
 /* Versions of libraries that both know; what one of them has not loaded decides nothing. */
-static bool libraries_differ(const struct alike *k, const json_t *a, const json_t *b)
+static void check_libraries(struct alike *k, const json_t *a, const json_t *b)
 {
 	const json_t *y = json_object_get(b, "libraries"), *v;
 	const char *name;
 	json_object_foreach (json_object_get(a, "libraries"), name, v) {
 		char what[96];
 		snprintf(what, sizeof(what), "libraries.%.80s", name);
-		if (json_object_get(y, name) && differs(k, what, v, json_object_get(y, name)))
-			return true;
+		if (json_object_get(y, name))
+			check_fact(k, what, v, json_object_get(y, name));
 	}
-	return false;
 }
 
-static void compare_systems(const struct alike *k)
+static void check_systems(struct alike *k, const json_t *base, const json_t *other)
 {
 	static const char *const cpu[] = {
 		"model", "packages", "cores", "threads", "smt", "microcode", "governors", NULL};
-	static const char *const kernel[] = {"release", "clocksource", NULL};
-	const json_t *x = json_object_get(json_object_get(k->c->base, "system"), "hosts");
-	const json_t *y = json_object_get(json_object_get(k->c->cand, "system"), "hosts");
-	size_t n = json_array_size(x);
-	if (counts_differ(k, "hosts", n, json_array_size(y)))
-		return;
-	for (size_t i = 0; i < n; i++) {
+	static const char *const kernel[] = {"release", "clocksource", "boot", NULL};
+	const json_t *x = json_object_get(json_object_get(base, "system"), "hosts");
+	const json_t *y = json_object_get(json_object_get(other, "system"), "hosts");
+	size_t n = json_array_size(x), m = json_array_size(y);
+	check_count(k, "hosts", n, m);
+	/* Another number is allowed where it is, another machine is not. */
+	for (size_t i = 0; i < less(n, m); i++) {
 		const json_t *a = json_array_get(x, i), *b = json_array_get(y, i);
-		if (facts_differ(k, a, b, "cpu", cpu) || devices_differ(k, a, b, "rdma") ||
-			devices_differ(k, a, b, "nics") || devices_differ(k, a, b, "gpus") ||
-			facts_differ(k, a, b, "kernel", kernel) || libraries_differ(k, a, b))
-			return;
+		check_facts(k, a, b, "cpu", cpu);
+		check_devices(k, a, b, "rdma");
+		check_devices(k, a, b, "nics");
+		check_devices(k, a, b, "gpus");
+		check_facts(k, a, b, "kernel", kernel);
+		check_libraries(k, a, b);
 	}
 }
 
-static bool wrong_data(const json_t *doc)
+bool cmp_wrong_data(const json_t *doc)
 {
 	const json_t *e;
 	size_t i;
@@ -288,6 +319,27 @@ static bool wrong_data(const json_t *doc)
 		if (fb_json_int(e, "exit", 0) == FB_EXIT_WRONG_DATA)
 			return true;
 	return fb_json_int(json_object_get(doc, "run"), "exit", 0) == FB_EXIT_WRONG_DATA;
+}
+
+/* "latency p99" and "latency p50" of one result */
+static bool same_result(const struct cmp_metric *x, const struct cmp_metric *y)
+{
+	const char *blank = strrchr(x->metric, ' ');
+	size_t n = blank ? (size_t)(blank - x->metric) : 0;
+	return n > 0 && strncmp(x->metric, y->metric, n + 1) == 0 && strcmp(x->name, y->name) == 0;
+}
+
+/* A percentile that the candidate's samples do not support is not told, but its result is there. */
+static void find_results(struct cmp *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct cmp_metric *m = &c->v[i];
+		for (size_t k = 0; k < c->n && !m->cand.params && m->time; k++)
+			if (c->v[k].cand.params && same_result(m, &c->v[k])) {
+				m->cand.params = c->v[k].cand.params;
+				m->cand.where = c->v[k].cand.where;
+			}
+	}
 }
 
 /* What only the candidate has is new, and nothing to compare with. */
@@ -339,7 +391,7 @@ int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
 	int rc = add_document(c, doc, cand, e);
 	if (rc == -ENOMEM)
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
-	c->wrong_data = c->wrong_data || (cand && wrong_data(doc));
+	c->wrong_data = c->wrong_data || (cand && cmp_wrong_data(doc));
 	return rc;
 }
 
@@ -351,9 +403,18 @@ int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e)
 
 void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 {
-	struct alike k = {c, r};
+	struct alike k = {c, r, 0};
+	find_results(c);
 	drop_added(c);
-	compare_systems(&k);
+	/* A side may be of several documents, made at several times. */
+	c->differs[0] = '\0';
+	for (size_t i = 0; i < c->n_docs && k.n == 0; i++)
+		if (c->docs[i] != c->base)
+			check_systems(&k, c->base, c->docs[i]);
+	size_t used = strlen(c->differs);
+	if (k.n > MAX_TOLD)
+		snprintf(c->differs + used, sizeof(c->differs) - used, "; and %zu more facts",
+			k.n - MAX_TOLD);
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);

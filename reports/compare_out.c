@@ -74,7 +74,7 @@ static void count_verdicts(const struct cmp *c, size_t count[CMP_VERDICTS], size
 
 static void print_metric(const struct cmp_metric *m, int width, FILE *out)
 {
-	char name[240], a[48], b[48], moved[64], text[640];
+	char name[240], a[48], b[48], moved[64], text[1200];
 	snprintf(name, sizeof(name), "%s %s", m->name, m->metric);
 	fprintf(out, "%c %-*s %12s %12s  %-26s ", m->gated ? '*' : ' ', width, name,
 		human(m, median_of(&m->base), a, sizeof(a)),
@@ -251,7 +251,7 @@ json_t *cmp_json(const struct cmp *c, const struct cmp_names *names)
 
 static void junit_case(const struct cmp *c, const struct cmp_metric *m, FILE *out)
 {
-	char text[640], moved[64];
+	char text[1200], moved[64];
 	enum cmp_verdict v = cmp_effective(m);
 	struct fb_strbuf b = {0};
 	const char *element = v == CMP_REGRESSED || v == CMP_MISSING      ? "failure"
@@ -299,7 +299,7 @@ void cmp_junit(const struct cmp *c, FILE *out)
 
 void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out)
 {
-	char a[48], b[48], moved[64], text[640];
+	char a[48], b[48], moved[64], text[1200];
 	fprintf(out, "**%s** - ", cmp_state(c));
 	fb_markdown_cell(out, names->cand);
 	fputs(" against ", out);

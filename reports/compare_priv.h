@@ -64,7 +64,7 @@ struct cmp_metric {
 	double seen80, seen97; /* smallest change that would have been seen with that power; NAN */
 	double need80, need97; /* launches a side that the floor asks for; NAN */
 	enum cmp_verdict verdict;
-	char why[256];
+	char why[600];
 	const struct gate_waiver *waiver; /* the verdict is waived; borrowed */
 };
 
@@ -76,7 +76,7 @@ struct cmp {
 	size_t n, gated;
 	size_t last;       /* metric found last: documents list them in one order */
 	size_t added;      /* only in the candidate */
-	char differs[256]; /* what makes the two systems incomparable; "" */
+	char differs[600]; /* the first facts that make the two systems incomparable; "" */
 	bool wrong_data;   /* a candidate's document records wrong data */
 	bool strict;       /* INCONCLUSIVE is a failure */
 	double seconds;    /* of one launch of the candidate, all jobs; NAN: not recorded */
@@ -102,6 +102,8 @@ int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e) FB_MUS
 int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e) FB_MUST_CHECK;
 void cmp_close_load(struct cmp *c, const struct cmp_rules *r);
 void cmp_free(struct cmp *c);
+/* Does a document record wrong data? Then its figures measure nothing. */
+bool cmp_wrong_data(const json_t *doc);
 
 /* compare_judge.c: fills floors, statistics and verdicts. -ERANGE: so few launches cannot judge so
  * many metrics (exit 3, with what can). */
@@ -109,7 +111,7 @@ int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e) FB_MUS
 /* Floors and ratios alone, for whoever shows a change without judging it. */
 void cmp_estimate(struct cmp *c, const struct cmp_rules *r);
 /* The exit status: 4 wrong data; 1 a gated metric regressed, is missing, or (strict) inconclusive;
- * 3 one is incomparable or invalid, or nothing is gated; 0. */
+ * 3 one is incomparable or invalid, or nothing is gated or judged: waivers judge nothing; 0. */
 int cmp_status(const struct cmp *c);
 /* "ACCEPTED", "REJECTED", "INCOMPLETE" */
 const char *cmp_state(const struct cmp *c);

@@ -320,6 +320,173 @@ static void another_system(void **state)
 	}
 }
 
+static json_t *host_of(json_t *doc)
+{
+	return json_array_get(json_object_get(json_object_get(doc, "system"), "hosts"), 0);
+}
+
+/* Any one fact that differs is named, in either direction, and may be allowed by that name. */
+static void facts_that_differ(void **state)
+{
+	static const struct {
+		const char *at, *was, *is, *name;
+	} facts[] = {
+		{"kernel", "{\"release\":\"6.1.0\"}", "{\"release\":\"6.2.0\"}",
+			"kernel.release: \"6.1.0\" against \"6.2.0\""},
+		{"kernel", "{\"clocksource\":\"tsc\"}", "{\"clocksource\":\"hpet\"}",
+			"kernel.clocksource: \"tsc\" against \"hpet\""},
+		{"kernel", "{\"boot\":[\"iommu=pt\"]}", "{\"boot\":[]}",
+			"kernel.boot: [\"iommu=pt\"] against []"},
+		{"cpu", "{\"governors\":[\"performance\"]}", "{\"governors\":[\"powersave\"]}",
+			"cpu.governors: [\"performance\"] against [\"powersave\"]"},
+		{"cpu", "{\"microcode\":\"0x1\"}", "{}", "cpu.microcode: \"0x1\" against absent"},
+		{"rdma", "[{\"name\":\"mlx5_0\",\"fw\":\"22.36\"}]",
+			"[{\"name\":\"mlx5_7\",\"fw\":\"22.40\"}]",
+			"rdma[0].fw: \"22.36\" against \"22.40\""},
+		{"rdma", "[{\"ports\":[{\"rate\":\"200 Gb/sec (4X HDR)\"}]}]",
+			"[{\"ports\":[{\"rate\":\"100 Gb/sec (2X HDR)\"}]}]",
+			"rdma[0].ports[0].rate: \"200 Gb/sec (4X HDR)\" against \"100 Gb/sec (2X "
+			"HDR)\""},
+		{"rdma", "[{\"ports\":[{\"link_layer\":\"Ethernet\"}]}]",
+			"[{\"ports\":[{\"link_layer\":\"InfiniBand\"}]}]",
+			"rdma[0].ports[0].link_layer: \"Ethernet\" against \"InfiniBand\""},
+		{"rdma", "[{\"ports\":[{}]}]", "[{\"ports\":[{},{}]}]",
+			"rdma[0].ports: 1 against 2"},
+		{"nics", "[{\"mtu\":9000}]", "[{\"mtu\":1500}]", "nics[0].mtu: 9000 against 1500"},
+		{"nics", "[{\"speed_mbps\":100000}]", "[{\"speed_mbps\":25000}]",
+			"nics[0].speed_mbps: 100000 against 25000"},
+		{"gpus", "[{\"device_id\":\"0x2330\"}]", "[]", "gpus: 1 against 0"},
+		{"gpus", "[{\"clocks\":1980}]", "[{\"clocks\":1410}]",
+			"gpus[0].clocks: 1980 against 1410"},
+		{"libraries", "{\"rdma-core\":\"44.0\",\"only\":\"1\"}", "{\"rdma-core\":\"50.0\"}",
+			"libraries.rdma-core: \"44.0\" against \"50.0\""},
+	};
+	struct side side = {7, 5000, 10e9, 0.001};
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		char name[80];
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(facts[i].name, ":"),
+			facts[i].name);
+		for (int allowed = 0; allowed < 2; allowed++) {
+			const char *const allow[] = {name};
+			struct cmp_rules rules = usual;
+			json_t *base = document(&side), *cand = document(&side);
+			json_object_set_new(
+				host_of(base), facts[i].at, json_loads(facts[i].was, 0, NULL));
+			json_object_set_new(
+				host_of(cand), facts[i].at, json_loads(facts[i].is, 0, NULL));
+			rules.allow = allow;
+			rules.nallow = (size_t)allowed;
+			struct cmp c = load(base, cand, &rules);
+			const struct cmp_metric *m = metric(&c, "bandwidth");
+			if (m->verdict != (allowed ? CMP_PASS : CMP_INCOMPARABLE) ||
+				(!allowed && strcmp(m->why, facts[i].name) != 0))
+				fail_msg("%s: %s: %s", facts[i].name, cmp_verdict_names[m->verdict],
+					m->why);
+			assert_int_equal(cmp_status(&c), allowed ? FB_EXIT_OK : FB_EXIT_UNMEASURED);
+			cmp_free(&c);
+		}
+	}
+}
+
+/* A later document of a side counts as the first does. */
+static void second_block_elsewhere(void **state)
+{
+	struct side side = {7, 5000, 10e9, 0.001};
+	struct fb_err e = {0};
+	struct cmp c = {0};
+	json_t *later = document(&side);
+	fb_json_set_str(json_object_get(host_of(later), "cpu"), "model", "Another CPU");
+	assert_int_equal(cmp_add_doc(&c, document(&side), false, &e), 0);
+	assert_int_equal(cmp_add_doc(&c, document(&side), true, &e), 0);
+	assert_int_equal(cmp_add_doc(&c, later, true, &e), 0);
+	cmp_close_load(&c, &usual);
+	assert_int_equal(cmp_judge(&c, &usual, &e), 0);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCOMPARABLE);
+	assert_non_null(strstr(c.differs, "Another CPU"));
+	cmp_free(&c);
+}
+
+/* Three are told, the others counted: whoever allows one knows that it is not all. */
+static void many_facts_differ(void **state)
+{
+	struct side side = {7, 5000, 10e9, 0.001};
+	json_t *cand = document(&side);
+	fb_json_set_str(json_object_get(host_of(cand), "cpu"), "model", "Another");
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "cores", 77);
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "threads", 78);
+	fb_json_set_int(json_object_get(host_of(cand), "cpu"), "packages", 79);
+	fb_json_set_str(json_object_get(host_of(cand), "cpu"), "microcode", "0x99");
+	struct cmp c = load(document(&side), cand, NULL);
+	const char *why = metric(&c, "bandwidth")->why;
+	assert_non_null(strstr(why, "cpu.model: "));
+	assert_non_null(strstr(why, "; cpu.cores: "));
+	assert_string_equal(why + strlen(why) - strlen("; and 2 more facts"), "; and 2 more facts");
+	assert_string_equal(why, c.differs);
+	cmp_free(&c);
+}
+
+/* A waiver takes a verdict back; where nothing else was judged, nothing was. */
+static void waivers_judge_nothing(void **state)
+{
+	static const char text[] =
+		"[gate]\nmetrics = *:bandwidth\n[waiver w]\nmetric = *:bandwidth\n"
+		"verdict = INCOMPARABLE\nreason = r\nowner = o\n"
+		"expires = 2999-01-31\n";
+	struct side side = {7, 5000, 10e9, 0.001};
+	struct gate g;
+	struct fb_err e = {0};
+	static const char *const all[] = {"*"};
+	assert_int_equal(gate_parse(text, strlen(text), "g", &g, &e), 0);
+	struct cmp_rules rules = usual;
+	rules.gate = &g;
+	rules.gates = all;
+	rules.ngates = 1;
+	for (int both = 0; both < 2; both++) {
+		json_t *cand = document(&side), *r;
+		size_t i;
+		json_array_foreach (json_object_get(cand, "results"), i, r)
+			if (both || !json_object_get(r, "hist"))
+				fb_json_set_str(r, "where", "lab");
+		static const char *const bandwidth[] = {"*:bandwidth"};
+		rules.gates = both ? bandwidth : all;
+		struct cmp c = load(document(&side), cand, &rules);
+		assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCOMPARABLE);
+		assert_non_null(metric(&c, "bandwidth")->waiver);
+		assert_int_equal(cmp_status(&c), both ? FB_EXIT_UNMEASURED : FB_EXIT_OK);
+		cmp_free(&c);
+	}
+	gate_free(&g);
+}
+
+/* 1,000 samples give a p99, 999 none: the result is there, and nothing is missing. */
+static void percentile_without_samples(void **state)
+{
+	struct side side = {8, 5000, 10e9, 0};
+	json_t *docs[2] = {document(&side), document(&side)}, *r;
+	size_t i;
+	for (int d = 0; d < 2; d++)
+		json_array_foreach (json_object_get(docs[d], "results"), i, r) {
+			struct fb_hist *h = malloc(sizeof(*h));
+			assert_non_null(h);
+			fb_hist_init(h);
+			for (int k = 0; k < (d ? 999 : 1000); k++)
+				fb_hist_add(h, 5000);
+			if (json_object_get(r, "hist")) {
+				json_object_set_new(r, "hist", fb_hist_to_json(h));
+				fb_json_set_int(r, "n", d ? 999 : 1000);
+			}
+			free(h);
+		}
+	struct cmp c = load(docs[0], docs[1], NULL);
+	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_PASS);
+	assert_int_equal(metric(&c, "latency p99")->verdict, CMP_INCONCLUSIVE);
+	assert_string_equal(metric(&c, "latency p99")->why,
+		"needs at least 7 launches a side, has 8 and 0 with the 1000 samples of this "
+		"percentile");
+	assert_int_equal(cmp_status(&c), FB_EXIT_OK);
+	cmp_free(&c);
+}
+
 static int compare(const char *a, const char *b, const char *c)
 {
 	const char *argv[] = {"compare", a, b, c, NULL};
@@ -335,6 +502,12 @@ static void the_command(void **state)
 	assert_int_equal(compare(SMALL, NULL, NULL), FB_EXIT_USAGE);
 	assert_int_equal(compare(SMALL, "/nonexistent.json", NULL), FB_EXIT_USAGE);
 	assert_int_equal(compare(SMALL, SMALL, "--gaet=x"), FB_EXIT_USAGE);
+	/* What only two sides heed is not lost without a word. */
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", NULL), FB_EXIT_UNMEASURED);
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", "--junit=/dev/null"), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, "--expected=oci-h100", "--strict"), FB_EXIT_USAGE);
+	assert_int_equal(compare(SMALL, "--expected-file=/dev/null", NULL), FB_EXIT_USAGE);
+	assert_int_equal(compare("--fleet=/tmp", "--gate=*:x", NULL), FB_EXIT_USAGE);
 	/* Two launches: a gate that could not fail. */
 	assert_int_equal(compare(SMALL, SMALL, NULL), FB_EXIT_UNMEASURED);
 	assert_int_equal(compare(SMALL, SMALL, "--json"), FB_EXIT_UNMEASURED);
@@ -352,6 +525,11 @@ int main(void)
 		cmocka_unit_test(patterns_choose),
 		cmocka_unit_test(what_cannot_be_compared),
 		cmocka_unit_test(another_system),
+		cmocka_unit_test(facts_that_differ),
+		cmocka_unit_test(second_block_elsewhere),
+		cmocka_unit_test(many_facts_differ),
+		cmocka_unit_test(waivers_judge_nothing),
+		cmocka_unit_test(percentile_without_samples),
 		cmocka_unit_test(the_command),
 	};
 	fb_clock_init();

@@ -5,6 +5,7 @@
  */
 #include "reports/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -40,9 +41,50 @@ static const struct tool {
 
 /* ---- what readers use ------------------------------------------------------------------------ */
 
+/* Colours of a terminal, in place. */
+static void strip_colours(char *s)
+{
+	char *to = s;
+	while (*s) {
+		if (s[0] == '\033' && s[1] == '[') {
+			s += 2 + strcspn(s + 2, "mK");
+			if (*s)
+				s++;
+			continue;
+		}
+		*to++ = *s++;
+	}
+	*to = '\0';
+}
+
+/*
+ * The length of what a launcher wrote before a line: "[1,0]<stdout>:" and "[host@1,0]<stdout>: "
+ * (mpirun), "  3: " (srun -l), "[rank0]:" and "[default0]:" (torchrun), "[pod/name/container] "
+ * (kubectl logs); 0: nothing.
+ */
+static size_t launcher_prefix(const char *s)
+{
+	size_t n = strspn(s, " "), digits = strspn(s + n, "0123456789");
+	if (digits > 0 && s[n + digits] == ':' && strchr(" \t", s[n + digits + 1]))
+		return n + digits + 1 + (s[n + digits + 1] == ' ');
+	if (*s != '[')
+		return 0;
+	n = 1 + strcspn(s + 1, "] \t");
+	if (s[n] != ']' || n > 200)
+		return 0;
+	if (strncmp(s + n, "]<stdout>:", 10) == 0 || strncmp(s + n, "]<stderr>:", 10) == 0)
+		return n + 10;
+	if (strncmp(s, "[pod/", 5) == 0)
+		return n + 1 + (s[n + 1] == ' ');
+	return isdigit((unsigned char)s[n - 1]) && isalpha((unsigned char)s[1]) && s[n + 1] == ':'
+		       ? n + 2
+		       : 0;
+}
+
 char *import_line(struct import *im)
 {
 	char *line = im->at;
+	size_t n, from = 0;
 	if (!*line)
 		return NULL;
 	im->at += strcspn(line, "\n");
@@ -50,6 +92,15 @@ char *import_line(struct import *im)
 		*im->at++ = '\0';
 	line[strcspn(line, "\r")] = '\0';
 	im->line++;
+	strip_colours(line);
+	im->from[0] = '\0';
+	for (int i = 0; i < 3 && (n = launcher_prefix(line)) > 0; i++) {
+		for (size_t k = 0; k < n && from + 1 < sizeof(im->from); k++)
+			if (line[k] != ' ')
+				im->from[from++] = line[k];
+		im->from[from] = '\0';
+		line += n;
+	}
 	return line;
 }
 
@@ -85,17 +136,23 @@ bool import_number(const char *text, double *v)
 	return end != text && *end == '\0' && isfinite(*v);
 }
 
-static bool is_twice(const struct import *im, const char *name, const char *metric)
+bool import_figure(const char *text, double *v)
 {
-	/* Files list their cases in order: the same case is among the last few. */
-	size_t n = json_array_size(im->results), k = n > 64 ? n - 64 : 0;
-	for (; k < n; k++) {
-		const json_t *r = json_array_get(im->results, k);
-		if ((uint64_t)fb_json_int(r, "launch", 0) == im->launch &&
-			strcmp(fb_json_str(r, "case", ""), name) == 0 &&
-			strcmp(fb_json_str(r, "metric", ""), metric) == 0)
-			return true;
-	}
+	char *end;
+	*v = strtod(text, &end);
+	if (!isfinite(*v))
+		*v = NAN;
+	return end != text && *end == '\0';
+}
+
+/* Did this file give that case and metric before? Remembered for the next time. */
+static bool is_twice(struct import *im, const char *name, const char *metric)
+{
+	char key[300];
+	snprintf(key, sizeof(key), "%s\n%s", name, metric);
+	if (json_object_get(im->seen, key))
+		return true;
+	json_object_set_new(im->seen, key, json_true());
 	return false;
 }
 
@@ -118,14 +175,32 @@ int64_t import_whole(double v)
 	return v < 9e15 ? (int64_t)v : (int64_t)9e15;
 }
 
+/* What is wrong with a value, or NULL. Tools have printed both (perftest's issue 82). */
+static const char *wrong_with(const struct import_value *v)
+{
+	bool amount = strcmp(v->unit, "ns") == 0 || strcmp(v->unit, "bytes/s") == 0 ||
+		      strcmp(v->unit, "1/s") == 0;
+	return !isfinite(v->value)          ? "the tool printed no number"
+	       : amount && !(v->value >= 0) ? "the tool printed a time or rate below 0"
+					    : NULL;
+}
+
+static json_t *validity(const char *wrong)
+{
+	return wrong ? json_pack("{s:s,s:[s]}", "state", "invalid", "reasons", wrong)
+		     : json_pack("{s:s,s:[]}", "state", "valid", "reasons");
+}
+
 int import_add(struct import *im, const struct import_value *v)
 {
 	char name[200];
+	const char *wrong = wrong_with(v);
 	snprintf(name, sizeof(name), "%s.%.150s", im->tool, v->name);
-	if (!isfinite(v->value))
-		return import_bad(im, "%s has no value", v->metric);
-	if (is_twice(im, name, v->metric))
-		return import_bad(im, "%s of %s stands twice", v->metric, v->name);
+	if (is_twice(im, name, v->metric)) {
+		import_bad(im, "%s of %s stands twice", v->metric, v->name);
+		fb_hint(im->e, "a file is one launch: give each launch a file of its own");
+		return im->e->code;
+	}
 	if (json_array_size(im->results) >= MAX_RESULTS)
 		return import_bad(im, "more than %d results", MAX_RESULTS);
 	json_t *r = json_object();
@@ -139,6 +214,8 @@ int import_add(struct import *im, const struct import_value *v)
 	fb_json_set_str(r, "sync", "unknown");
 	fb_json_set_str(r, "definition", v->definition);
 	json_object_set_new(r, "value", fb_json_real(v->value));
+	if (!isfinite(v->value))
+		fb_json_set_str(r, "value_reason", wrong);
 	json_object_set_new(r, "ci", json_null());
 	json_object_set_new(r, "bound", json_null());
 	fb_json_set_int(r, "n", import_whole(v->samples));
@@ -148,7 +225,7 @@ int import_add(struct import *im, const struct import_value *v)
 	json_object_set_new(r, "per_rank", json_array());
 	json_object_set_new(
 		r, "counters", json_pack("{s:{},s:{},s:{}}", "before", "after", "delta"));
-	json_object_set_new(r, "validity", json_pack("{s:s,s:[]}", "state", "valid", "reasons"));
+	json_object_set_new(r, "validity", validity(wrong));
 	json_object_set_new(r, "imported", import_facts(im));
 	json_object_set_new(r, "job", json_null());
 	fb_json_set_int(r, "launch", (int64_t)im->launch);
@@ -197,9 +274,13 @@ int import_text(const char *tool, const char *file, char *text, const char *test
 	size_t before = json_array_size(results);
 	if (!t)
 		return e->code;
+	if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+		im.at += 3; /* an editor's mark of UTF-8 */
 	im.tool = t->name;
 	im.unknown = t->unknown;
+	im.seen = json_object();
 	int rc = t->read(&im);
+	json_decref(im.seen);
 	if (rc == 0 && json_array_size(results) == before) {
 		rc = fb_fail_usage(e, "%s: holds no result of %s", file, t->name);
 		fb_hint(e, "give what %s printed (%s)", t->name, t->what);

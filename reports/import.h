@@ -24,12 +24,14 @@ struct import {
 	const char *tool, *file;
 	char *at;        /**< rest of the text, written to */
 	unsigned line;   /**< of the line that import_line() gave last */
+	char from[48];   /**< whose line it is, where a launcher says: "[rank0]:", "3:"; else "" */
 	uint64_t launch; /**< from 1 */
 	const char
 		*test; /**< --test: which collective, where the output does not say; may be NULL */
 	const struct import_model *model;
 	const char *const *unknown; /**< what the tool does not tell; NULL-terminated */
 	json_t *results;            /**< array */
+	json_t *seen;               /**< the cases and metrics of this file; import_add()'s own */
 	struct fb_err *e;
 };
 
@@ -44,18 +46,22 @@ struct import_value {
 	const char *definition;
 };
 
-/** The next line without its end; NULL behind the last. */
+/** The next line without its end, a terminal's colours and what launchers write before it (mpirun's
+ * "[1,0]<stdout>:", srun's "0: ", torchrun's "[rank0]:"); NULL behind the last. */
 char *import_line(struct import *im);
 /** Fill *e: "FILE:LINE: why" (exit 2). @return -EINVAL */
 int import_bad(struct import *im, const char *fmt, ...) FB_PRINTF(2, 3);
-/** @return 0 or -ENOMEM. A value that is not finite, or a second one of the same case and metric in
- * this file, is -EINVAL. */
+/** A value that is not finite becomes null, invalid with that reason; one below 0 of a time or rate
+ * is invalid. @return 0 or -ENOMEM; a second value of the same case and metric in this file is
+ * -EINVAL */
 int import_add(struct import *im, const struct import_value *v);
 
 /** Fields of a line at blanks, in place; at most max. @return their number */
 size_t import_fields(char *line, char **field, size_t max);
 /** A whole field as a number: false when it is not one. "inf" and "nan" are none. */
 bool import_number(const char *text, double *v);
+/** The same, where tools print "nan" and "inf" for want of a figure: true with NaN for both. */
+bool import_figure(const char *text, double *v);
 /** Its whole part, at most 9e15 to either side; 0 of NaN: other tools' texts hold any figure. */
 int64_t import_whole(double v);
 

@@ -5,6 +5,7 @@
  * The first tenth of the steps, at least one and at most ten, is warm-up and left out; each figure
  * is the median of the others.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct series {
 	double *v[FIGURES];
 	size_t n[FIGURES];
 	double batch_tokens; /* of a step over all GPUs; NaN: not told */
+	char of[48];         /* whose lines these are */
 };
 
 static int push(struct import *im, struct series *s, enum figure f, double value)
@@ -39,37 +41,40 @@ static int push(struct import *im, struct series *s, enum figure f, double value
 	return 0;
 }
 
-/* The number behind "key", with thousands' commas; false: the key is not there, or no number. */
+/* The number behind "key:" or "key=", with thousands' commas, NaN for "nan"; false: the key is not
+ * there, or no number behind it. */
 static bool number_after(const char *line, const char *key, double *v)
 {
-	const char *at = strstr(line, key);
 	char word[40];
-	size_t k = 0;
-	if (!at)
-		return false;
-	at += strlen(key);
-	at += strspn(at, " \t:");
-	for (; *at && k + 1 < sizeof(word) && strchr("0123456789.,eE+-naif", *at); at++)
-		if (*at != ',')
-			word[k++] = *at;
-	word[k] = '\0';
-	return import_number(word, v);
+	for (const char *at = line; (at = strstr(at, key)); at++) {
+		size_t k = 0;
+		const char *s = at + strlen(key);
+		/* "tps" is in "https:" too, "loss" in "aux_loss:". */
+		if (at > line && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+			continue;
+		s += strspn(s, " \t");
+		if (*s != ':' && *s != '=')
+			continue;
+		s += 1 + strspn(s + 1, " \t");
+		for (; *s && k + 1 < sizeof(word) && strchr("0123456789.,eE+-nNaAif", *s); s++)
+			if (*s != ',')
+				word[k++] = *s;
+		word[k] = '\0';
+		if (import_figure(word, v))
+			return true;
+	}
+	return false;
 }
 
-/* Colours of a terminal, in place. */
-static void strip_colours(char *s)
+/*
+ * Every rank of a job may write into one log: only the first one's lines count. Where no launcher
+ * says whose line it is, all are one rank's.
+ */
+static bool is_other_rank(const struct import *im, struct series *s)
 {
-	char *to = s;
-	while (*s) {
-		if (s[0] == '\033' && s[1] == '[') {
-			s += 2 + strcspn(s + 2, "mK");
-			if (*s)
-				s++;
-			continue;
-		}
-		*to++ = *s++;
-	}
-	*to = '\0';
+	if (!s->of[0])
+		snprintf(s->of, sizeof(s->of), "%s", im->from);
+	return strcmp(s->of, im->from) != 0;
 }
 
 static double median_after_warmup(const struct series *s, enum figure f, size_t *n)
@@ -146,7 +151,9 @@ static int finish(struct import *im, struct series *s)
 	for (int f = 0; f < FIGURES && rc == 0; f++) {
 		double v = f == LOSS ? s->n[LOSS] ? s->v[LOSS][s->n[LOSS] - 1] : NAN
 				     : median_after_warmup(s, (enum figure)f, &n);
-		if (isfinite(v))
+		/* A loss that ended as nan is told; without steps behind warm-up there is nothing.
+		 */
+		if (isfinite(v) || (f == LOSS && s->n[LOSS]))
 			rc = add(im, params, kinds[f].metric, kinds[f].unit, kinds[f].lower, v,
 				f == LOSS ? 1 : n, kinds[f].definition);
 	}
@@ -158,7 +165,10 @@ static int finish(struct import *im, struct series *s)
 	return rc;
 }
 
-/* "step: 10  loss: 7.1  ...  tps: 5,123  tflops: 123.4  mfu: 12.3%": rates are of one GPU. */
+/*
+ * "step: 10  loss: 7.1  ...  tps: 5,123  tflops: 123.4  mfu: 12.3%": rates are of one GPU. Until
+ * 2024 they were words: "wps".
+ */
 int import_torchtitan(struct import *im)
 {
 	struct series s = {.batch_tokens = NAN};
@@ -166,11 +176,12 @@ int import_torchtitan(struct import *im)
 	double v;
 	int rc = 0;
 	while (rc == 0 && (line = import_line(im))) {
-		strip_colours(line);
-		if (!strstr(line, "step:") || !number_after(line, "tps", &v))
+		if (!strstr(line, "step:") || strstr(line, "validate step:") ||
+			(!number_after(line, "tps", &v) && !number_after(line, "wps", &v)) ||
+			is_other_rank(im, &s))
 			continue;
-		rc = push(im, &s, TOKENS_PER_GPU, v);
-		if (rc == 0 && number_after(line, "tflops", &v))
+		rc = isfinite(v) ? push(im, &s, TOKENS_PER_GPU, v) : 0;
+		if (rc == 0 && number_after(line, "tflops", &v) && isfinite(v))
 			rc = push(im, &s, FLOPS_PER_GPU, v * 1e12);
 		if (rc == 0 && number_after(line, "loss", &v))
 			rc = push(im, &s, LOSS, v);
@@ -178,32 +189,58 @@ int import_torchtitan(struct import *im)
 	return finish(im, &s) != 0 ? im->e->code : rc;
 }
 
+/* The first of several names that a figure has; a NULL name ends them. */
+static bool first_of(const char *line, const char *const *names, double *v)
+{
+	for (; *names; names++)
+		if (number_after(line, *names, v))
+			return true;
+	return false;
+}
+
+static int megatron_line(struct import *im, struct series *s, const char *line, double seconds)
+{
+	static const char *const flops[] = {
+		"throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "TFLOPS_per_GPU", NULL};
+	static const char *const loss[] = {"lm loss", "reduced_train_loss", NULL};
+	static const char *const batch[] = {"global batch size", "global_batch_size", NULL};
+	const struct import_model *m = im->model;
+	double v;
+	int rc = push(im, s, STEP_NS, seconds * 1e9);
+	if (rc == 0 && first_of(line, flops, &v) && isfinite(v))
+		rc = push(im, s, FLOPS_PER_GPU, v * 1e12);
+	if (rc == 0 && first_of(line, loss, &v))
+		rc = push(im, s, LOSS, v);
+	if (rc == 0 && m->seq && m->ranks && first_of(line, batch, &v) && v > 0) {
+		s->batch_tokens = v * (double)m->seq;
+		rc = push(im, s, TOKENS_PER_GPU, s->batch_tokens / (double)m->ranks / seconds);
+	} else if (rc == 0 && number_after(line, "tokens per gpu per second (tgs)", &v) &&
+		   isfinite(v)) {
+		rc = push(im, s, TOKENS_PER_GPU, v);
+	}
+	return rc;
+}
+
 /*
- * " iteration 10/ 1000 | ... | elapsed time per iteration (ms): 1234.5 | throughput per GPU
- * (TFLOP/s/GPU): 400.1 | ... global batch size: 1024 | lm loss: 7.1E+00 |"
+ * Megatron-LM (and what DeepSpeed made of it): " iteration 10/ 1000 | ... | elapsed time per
+ * iteration (ms): 1234.5 | throughput per GPU (TFLOP/s/GPU): 400.1 | ... global batch size: 1024 |
+ * lm loss: 7.1E+00 |". NeMo: "Training epoch 0, iteration 9/99 | ... | global_batch_size: 512 |
+ * reduced_train_loss: 11.03 | train_step_timing in s: 7.324".
  */
 int import_megatron(struct import *im)
 {
 	struct series s = {.batch_tokens = NAN};
-	const struct import_model *m = im->model;
 	char *line;
-	double ms, v;
+	double v;
 	int rc = 0;
 	while (rc == 0 && (line = import_line(im))) {
-		strip_colours(line);
-		if (!strstr(line, "iteration") ||
-			!number_after(line, "elapsed time per iteration (ms)", &ms) || !(ms > 0))
-			continue;
-		rc = push(im, &s, STEP_NS, ms * 1e6);
-		if (rc == 0 && number_after(line, "throughput per GPU (TFLOP/s/GPU)", &v))
-			rc = push(im, &s, FLOPS_PER_GPU, v * 1e12);
-		if (rc == 0 && number_after(line, "lm loss", &v))
-			rc = push(im, &s, LOSS, v);
-		if (rc == 0 && m->seq && m->ranks && number_after(line, "global batch size", &v)) {
-			s.batch_tokens = v * (double)m->seq;
-			rc = push(im, &s, TOKENS_PER_GPU,
-				s.batch_tokens / (double)m->ranks / (ms / 1e3));
-		}
+		double seconds = NAN;
+		if (number_after(line, "elapsed time per iteration (ms)", &v))
+			seconds = v / 1e3;
+		else if (number_after(line, "train_step_timing in s", &v))
+			seconds = v;
+		if (seconds > 0 && !is_other_rank(im, &s))
+			rc = megatron_line(im, &s, line, seconds);
 	}
 	return finish(im, &s) != 0 ? im->e->code : rc;
 }

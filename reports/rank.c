@@ -70,22 +70,31 @@ static double mid_ranks(struct item *all, size_t n, double *rank)
 	return ties;
 }
 
-/* Share of all relabelings whose rank sum is at least as far from its mean as the one seen. */
+/*
+ * Share of all relabelings whose rank sum is at least as far from its mean as the one seen. They
+ * are counted by their sums, one rank after another, as subsets of so many members: mid-ranks
+ * doubled are whole numbers, and what 184,756 relabelings would take is a table of 11 x 421.
+ */
 static double enumerate(const double *rank, size_t n, size_t na, double seen)
 {
-	double mean = (double)na * (double)(n + 1) / 2, far = fabs(seen - mean) - 1e-9;
-	unsigned long hits = 0, total = 0;
-	for (unsigned long mask = (1ul << na) - 1; mask < 1ul << n;) {
-		double sum = 0;
-		for (unsigned long m = mask; m; m &= m - 1)
-			sum += rank[__builtin_ctzl(m)];
-		hits += fabs(sum - mean) >= far;
-		total++;
-		/* The next larger number with as many bits (Gosper). */
-		unsigned long low = mask & -mask, up = mask + low;
-		mask = up | ((mask ^ up) / (low ? low : 1) >> 2);
+	size_t sums = n * (n + 1) + 1;
+	double *count = calloc((na + 1) * sums, sizeof(*count)), hits = 0, total = 0;
+	double mean = (double)(na * (n + 1)), far = fabs(2 * seen - mean) - 0.5;
+	if (!count)
+		return NAN;
+	count[0] = 1;
+	for (size_t i = 0; i < n; i++) {
+		size_t r = (size_t)(2 * rank[i] + 0.5);
+		for (size_t k = i < na ? i + 1 : na; k > 0; k--)
+			for (size_t s = sums; s-- > r;)
+				count[k * sums + s] += count[(k - 1) * sums + s - r];
 	}
-	return total > 0 ? (double)hits / (double)total : 1;
+	for (size_t s = 0; s < sums; s++) {
+		total += count[na * sums + s];
+		hits += fabs((double)s - mean) > far ? count[na * sums + s] : 0;
+	}
+	free(count);
+	return hits / total;
 }
 
 static double exact_p(size_t na, size_t nb, double u)

@@ -138,6 +138,85 @@ static void holm_known(void **state)
 	near(p[1], 0.06, 1e-12);
 }
 
+/* Permeability of membranes, Hollander and Wolfe, Nonparametric Statistical Methods, table 4.1: of
+ * R's wilcox.test() p = 0.2544, estimate 0.305, interval -0.15 to 0.76. */
+static void hollander_wolfe(void **state)
+{
+	const double term[] = {0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46};
+	const double early[] = {1.15, 0.88, 0.90, 0.74, 1.21};
+	double a[10], b[5];
+	near(rep_mwu_p(term, 10, early, 5), 764.0 / 3003, 1e-12);
+	for (size_t i = 0; i < 10; i++)
+		a[i] = exp(term[i]);
+	for (size_t i = 0; i < 5; i++)
+		b[i] = exp(early[i]);
+	struct fb_ci ci = rep_hl_ratio(b, 5, a, 10, 0.95);
+	assert_true(ci.valid);
+	near(log(ci.est), 0.305, 1e-9);
+	near(log(ci.lo), -0.15, 1e-9);
+	near(log(ci.hi), 0.76, 1e-9);
+}
+
+/* Twenty launches whose medians are a histogram's buckets; counted over all 184,756 relabelings by
+ * itertools.combinations of Python. */
+static void ties_by_enumeration(void **state)
+{
+	const double a[] = {9888, 9888, 9952, 10016, 10016, 10080, 10080, 10144, 10080, 10080};
+	const double b[] = {10016, 10080, 10144, 10144, 10208, 10208, 10080, 10272, 10144, 10208};
+	near(rep_mwu_p(a, 10, b, 10), 748.0 / 184756, 1e-12);
+	near(rep_mwu_p(b, 10, a, 10), 748.0 / 184756, 1e-12);
+	const double c[] = {3, 3, 3, 4}, d[] = {4, 4, 5, 5, 5, 6};
+	near(rep_mwu_p(c, 4, d, 6), 4.0 / 210, 1e-12);
+}
+
+static void edges(void **state)
+{
+	const double one[] = {1}, same[] = {1}, two[] = {2}, below[] = {-3, -2, -1, 0};
+	double many[19], above[] = {1, 2, 3, 4}, p[] = {0.2};
+	for (size_t i = 0; i < 19; i++)
+		many[i] = 2 + (double)i;
+	assert_true(rep_mwu_p(one, 1, two, 1) == 1);
+	assert_true(rep_mwu_p(one, 1, same, 1) == 1);
+	near(rep_mwu_p(one, 1, many, 19), 0.1, 1e-12);
+	/* Ranks know no sign; ratios do. */
+	near(rep_mwu_p(below, 4, above, 4), 2.0 / 70, 1e-12);
+	assert_false(rep_hl_ratio(below, 4, above, 4, 0.95).valid);
+	assert_true(isnan(rep_hl_ratio(above, 4, below, 4, 0.95).est));
+	assert_false(rep_hl_ratio(above, 4, above, 0, 0.95).valid);
+	assert_int_equal(rep_holm(p, 1), 0);
+	assert_true(p[0] == 0.2);
+	assert_int_equal(rep_holm(p, 0), 0);
+}
+
+/* The normal law's p, from the same formulas in Python: U = 4005 without ties, 3872 with. */
+static void many_launches(void **state)
+{
+	double a[100], b[100];
+	for (size_t i = 0; i < 100; i++) {
+		a[i] = (double)i;
+		b[i] = (double)i + 10.5;
+	}
+	near(rep_mwu_p(a, 100, b, 100), 0.015100895558924696, 1e-9);
+	for (size_t i = 0; i < 100; i++) {
+		a[i] = floor((double)i / 4);
+		b[i] = a[i] + 3;
+	}
+	near(rep_mwu_p(a, 100, b, 100), 0.005835321400283702, 1e-9);
+	/* A thousand a side: the interval closes in on a ratio of 1.02. */
+	double *c = calloc(1000, sizeof(*c)), *d = calloc(1000, sizeof(*d));
+	assert_true(c && d);
+	for (size_t i = 0; i < 1000; i++) {
+		c[i] = exp(0.00001 * (double)(i * 7919 % 1000));
+		d[i] = 1.02 * c[i];
+	}
+	struct fb_ci ci = rep_hl_ratio(c, 1000, d, 1000, 0.95);
+	near(ci.est, 1.02, 1e-9);
+	assert_true(ci.lo > 1.0196 && ci.lo < ci.est && ci.hi < 1.0204 && ci.hi > ci.est);
+	assert_true(rep_mwu_p(c, 1000, d, 1000) < 1e-12);
+	free(c);
+	free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +228,10 @@ int main(void)
 		cmocka_unit_test(hl_known),
 		cmocka_unit_test(hl_critical_value),
 		cmocka_unit_test(holm_known),
+		cmocka_unit_test(hollander_wolfe),
+		cmocka_unit_test(ties_by_enumeration),
+		cmocka_unit_test(edges),
+		cmocka_unit_test(many_launches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

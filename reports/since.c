@@ -114,7 +114,7 @@ void rep_since_find(const char *dir, const json_t *doc, struct rep_since *s)
 		rc = cmp_add_doc(&c, json_deep_copy(doc), true, &e);
 	if (rc == 0) {
 		cmp_close_load(&c, &rules);
-		snprintf(s->facts, sizeof(s->facts), "%s", c.differs);
+		snprintf(s->facts, sizeof(s->facts), "%.255s", c.differs);
 		/* Estimates and floors; with so few launches there is no verdict, and none is
 		 * shown. */
 		cmp_estimate(&c, &rules);

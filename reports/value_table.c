@@ -83,7 +83,8 @@ static int add_document(
 	}
 	for (size_t i = 0; i < c.n && rc == 0; i++) {
 		struct cmp_side *s = &c.v[i].base;
-		if (s->n == 0)
+		/* What was marked invalid was not measured. */
+		if (s->n == 0 || s->invalid)
 			continue;
 		struct value_column *column = column_of(t, &c.v[i]);
 		if (!column) {

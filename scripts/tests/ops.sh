@@ -95,6 +95,12 @@ run env FABRICBENCH="$work/hostile" "$prolog" --checks roce --retry 0
 ends prolog-hostile 1
 verdict prolog-hostile-plain "$(LC_ALL=C grep -q '[^ -~]' "$work/out" && echo 'an unprintable byte'; grep -q '["`\\]' "$work/out" && echo 'a quote')"
 says prolog-counts '(1 more)'
+# slurmd starts a Prolog with nearly no environment: what it finds there its children must find too.
+printf '#!/bin/sh\nenv >"$0.env"\n' >"$work/tells"
+chmod +x "$work/tells"
+run env -i FABRICBENCH="$work/tells" "$prolog" --checks roce
+ends prolog-no-environment 0
+verdict prolog-path "$(grep -q '^PATH=/usr/local/sbin:' "$work/tells.env" || cat "$work/tells.env")"
 mkdir -p "$work/bin"
 # shellcheck disable=SC2016 # the variables are the script's own
 printf '#!/bin/sh\nfor a in "$@"; do echo "$a"; done >"%s"\n' "$work/scontrol.args" >"$work/bin/scontrol"
