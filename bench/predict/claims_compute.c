@@ -378,6 +378,16 @@ static bool mfu_by_tokens(const struct claims *all, struct claim *c)
 	return true;
 }
 
+/* A share of 1 that was taken for one of 100. */
+static void note_small(struct claim *c)
+{
+	if (c->value <= 1 && !strstr(c->text[COL_UNIT], "fraction"))
+		claim_say(c,
+			"So little is seldom published: if a share of 1 is meant, its unit is "
+			"fraction, and it is %s %%.",
+			NUM(100 * c->value));
+}
+
 static void mfu_without_model(struct claim *c)
 {
 	double gb = claim_gpu_memory(c);
@@ -439,6 +449,7 @@ void claim_rule_mfu(const struct claims *all, struct claim *c)
 	double overfull = claim_overfull(c);
 	claim_say(c, "%s %% of the dense %s peak of %s is %s tok/s per GPU (6N).", NUM(c->value),
 		dtype_name(c), c->gpu->name, NUM(tok_s));
+	note_small(c);
 	if (overfull > 0) {
 		judge_overfull(c, overfull);
 		return;

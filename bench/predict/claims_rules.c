@@ -16,8 +16,9 @@ const char *const claim_verdict_names[] = {"possible", "impossible", "depends", 
 
 static const struct claim_unit tokens_units[] = {
 	{"tok/s", 1}, {"tokens/s", 1}, {"ktok/s", 1e3}, {"Mtok/s", 1e6}, {NULL, 0}};
-static const struct claim_unit flops_units[] = {
-	{"TFLOP/s", 1}, {"TFLOPS", 1}, {"GFLOP/s", 1e-3}, {"PFLOP/s", 1e3}, {NULL, 0}};
+static const struct claim_unit flops_units[] = {{"TFLOP/s", 1}, {"TFLOPS", 1}, {"TFLOPs", 1},
+	{"TFLOPs/s", 1}, {"GFLOP/s", 1e-3}, {"GFLOPS", 1e-3}, {"PFLOP/s", 1e3}, {"PFLOPS", 1e3},
+	{NULL, 0}};
 static const struct claim_unit percent_units[] = {
 	{"%", 1}, {"percent", 1}, {"fraction", 100}, {NULL, 0}};
 static const struct claim_unit points_units[] = {{"points", 1}, {"pp", 1}, {"%", 1}, {NULL, 0}};

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench/core/clock.h"
 #include "bench/train/cpu_priv.h"
@@ -17,6 +18,10 @@
 
 #define POLL_NS 200000u /* messages move at least that often, as far as pieces allow */
 #define PIECE   16384   /* elements between two looks at the clock */
+/* Large arrays lie on huge pages where the kernel has some: fewer faults, and fewer TLB misses in
+ * products and in the optimizer. Below HUGE_FROM rounding up to whole pages costs too much. */
+#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_FROM (4 * HUGE_PAGE)
 
 const char *const tr_dtype_names[] = {"fp32", "bf16", "fp64", "int64", NULL};
 
@@ -132,11 +137,14 @@ static void cpu_close(struct tr_dev *d)
 
 static int cpu_alloc(struct tr_dev *d, size_t bytes, void **p, struct fb_err *e)
 {
-	size_t whole = (bytes + 63) / 64 * 64;
-	*p = whole >= bytes ? aligned_alloc(64, whole ? whole : 64) : NULL;
+	size_t align = bytes >= HUGE_FROM ? HUGE_PAGE : 64;
+	size_t whole = (bytes + align - 1) / align * align;
+	*p = whole >= bytes ? aligned_alloc(align, whole ? whole : align) : NULL;
 	if (!*p)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
 			"no memory for %zu bytes of the training step", bytes);
+	if (align == HUGE_PAGE) /* a wish: small pages are slower, and as right */
+		(void)!madvise(*p, whole, MADV_HUGEPAGE);
 	memset(*p, 0, whole);
 	return 0;
 }

@@ -6,6 +6,7 @@
  */
 #include "bench/train/strategy.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -45,9 +46,14 @@ static const struct {
 static int unknown(const char *text, struct fb_err *e)
 {
 	const char *best = strategy_words[0];
+	char small[48]; /* no word has capitals, and FSDP is not ddp */
 	unsigned least = ~0u;
+	size_t n = 0;
+	for (; text[n] && n + 1 < sizeof(small); n++)
+		small[n] = (char)tolower((unsigned char)text[n]);
+	small[n] = '\0';
 	for (int i = 0; strategy_words[i]; i++) {
-		unsigned d = fb_edit_distance(text, strategy_words[i]);
+		unsigned d = fb_edit_distance(small, strategy_words[i]);
 		if (d < least) {
 			least = d;
 			best = strategy_words[i];

@@ -86,6 +86,8 @@ static void wrong_words_are_refused(void **state)
 		{"fdsp", "nearest is \"fsdp\"", "ddp"},
 		{"shard_grad_op", "nearest is \"shard-grad-op\"", ""},
 		{"ofload", "nearest is \"offload\"", ""},
+		{"FSDP", "nearest is \"fsdp\"", ""},
+		{"Hybrid:4", "nearest is \"hybrid:F\"", ""},
 		{"", "unknown strategy \"\"", "zero3"},
 		{"DDP", "unknown strategy \"DDP\"", ""},
 		{"hybrid", "a whole number over 0", "F may be 1, 2, 3, 4, 6, 12"},

@@ -192,6 +192,18 @@ static int inject_bad(struct fb_err *e, const char *text, const char *why)
 	return -EINVAL;
 }
 
+static int inject_unknown(const char *kind, const char *whole, struct fb_err *e)
+{
+	char why[80];
+	const char *best = train_inject_names[0];
+	for (int i = 1; i < INJECT_KIND_COUNT; i++)
+		if (fb_edit_distance(kind, train_inject_names[i]) < fb_edit_distance(kind, best))
+			best = train_inject_names[i];
+	snprintf(why, sizeof(why), "there is no such kind; the nearest is %s%s", best,
+		strcmp(best, train_inject_names[INJECT_RANK]) == 0 ? ":N" : "");
+	return inject_bad(e, whole, why);
+}
+
 /* The kind that the text up to `end` names; `rank:N` has a number of its own. */
 static int inject_kind(const char *text, size_t len, struct train_inject *in, struct fb_err *e,
 	const char *whole, int *kind)
@@ -205,9 +217,10 @@ static int inject_kind(const char *text, size_t len, struct train_inject *in, st
 	for (*kind = 0; *kind < INJECT_KIND_COUNT; ++*kind)
 		if (*kind != INJECT_RANK && strcmp(head, train_inject_names[*kind]) == 0)
 			return 0;
+	if (strcmp(head, "rank") == 0)
+		return inject_bad(e, whole, "which rank? rank:N");
 	if (strncmp(head, "rank:", 5) != 0)
-		return inject_bad(e, whole,
-			strcmp(head, "rank") == 0 ? "which rank? rank:N" : "there is no such kind");
+		return inject_unknown(head, whole, e);
 	if (fb_parse_u64(head + 5, 0, 1 << 20, &rank, NULL) != 0)
 		return inject_bad(e, whole, "the rank is no number");
 	if (in->rank >= 0)

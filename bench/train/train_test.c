@@ -88,6 +88,13 @@ static void injections(void **state)
 		e = (struct fb_err){0};
 		refused(train_inject_add(&in, bad[i], &e), &e, "KIND:+LATENCY");
 	}
+	in = none();
+	e = (struct fb_err){0};
+	refused(train_inject_add(&in, "allgather:+1ms", &e), &e, "the nearest is all_gather");
+	e = (struct fb_err){0};
+	refused(train_inject_add(&in, "Gemm:x0.5", &e), &e, "the nearest is gemm");
+	e = (struct fb_err){0};
+	refused(train_inject_add(&in, "rnk:+1ms", &e), &e, "the nearest is rank:N");
 }
 
 static void batches(void **state)
