@@ -19,6 +19,7 @@
 #include "bench/core/log.h"
 #include "bench/core/result.h"
 #include "bench/core/stop.h"
+#include "bench/core/tell.h"
 #include "bench/core/units.h"
 
 #define BATCH_TARGET_NS 30000000u /* long against the order's round trip, short for a stop */
@@ -546,7 +547,7 @@ static int time_for_all(struct fb_run *run, struct fb_err *e)
 	return -EINVAL;
 }
 
-static int lead(struct fb_run *run, struct fb_err *e)
+static int all_points(struct fb_run *run, struct fb_tell *tell, struct fb_err *e)
 {
 	if (time_for_all(run, e) < 0) {
 		int rc = give_up(run, e);
@@ -555,6 +556,7 @@ static int lead(struct fb_run *run, struct fb_err *e)
 	}
 	for (unsigned i = 0; i < run->points.n; i++) {
 		fb_progress("[%u/%u] %s", i + 1, run->points.n, run->points.v[i].name);
+		fb_tell_begin(tell, i + 1, run->points.n, run->points.v[i].name);
 		int rc = owner_point(run, i, e);
 		if (rc < 0) {
 			/* Whoever still waits for an order learns why none comes. */
@@ -566,9 +568,19 @@ static int lead(struct fb_run *run, struct fb_err *e)
 		rc = publish(run, e);
 		if (rc < 0)
 			return rc;
+		fb_tell_end(tell, run->doc);
 	}
 	fb_progress_end();
 	return order(run, ORDER_END, 0, 0, e);
+}
+
+static int lead(struct fb_run *run, struct fb_err *e)
+{
+	struct fb_tell tell;
+	fb_tell_open(&tell);
+	int rc = all_points(run, &tell, e);
+	fb_tell_close(&tell);
+	return rc;
 }
 
 /* ---- the call -------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
+#include "bench/core/tell.h"
 
 #define ANSWER_NS 20000000000ull
 #define BATCH     64u
@@ -254,13 +255,23 @@ static int step(struct verbs_incast *x, unsigned n, struct fb_err *e)
 
 int verbs_incast_steps(struct verbs_incast *x, struct fb_err *e)
 {
+	unsigned first = x->ramp ? 1 : x->nsenders, done = 0;
+	unsigned all = x->nsenders - first + 1 + x->victim;
+	struct fb_tell tell;
 	int rc = 0;
 
 	x->idle_p50 = x->idle_p99 = NAN;
-	if (x->victim)
-		rc = step(x, 0, e);
-	for (unsigned n = x->ramp ? 1 : x->nsenders; rc == 0 && n <= x->nsenders; n++)
+	fb_tell_open(&tell);
+	for (unsigned n = x->victim ? 0 : first; rc == 0 && n <= x->nsenders;
+		n = n == 0 ? first : n + 1) {
+		char name[48];
+		snprintf(name, sizeof(name), "%u senders", n);
+		fb_tell_begin(&tell, ++done, all, name);
 		rc = step(x, n, e);
+		if (rc == 0)
+			fb_tell_end(&tell, x->doc);
+	}
+	fb_tell_close(&tell);
 	fb_progress_end();
 	return rc;
 }

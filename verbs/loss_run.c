@@ -15,6 +15,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
+#include "bench/core/tell.h"
 
 /* An answer may have to be sent several times where the control channel shares the lossy link. */
 #define ANSWER_NS 60000000000ull
@@ -240,15 +241,22 @@ static int point(struct verbs_loss_run *x, unsigned rate, unsigned turn, struct 
 
 int verbs_loss_turns(struct verbs_loss_run *x, struct fb_err *e)
 {
+	struct fb_tell tell;
 	int rc = 0;
 
+	fb_tell_open(&tell);
 	for (unsigned t = 0; rc == 0 && t < x->turns; t++)
 		for (unsigned i = 0; rc == 0 && i < x->nrates; i++) {
 			unsigned rate = verbs_loss_order(x->nrates, t, i);
-			fb_progress(
-				"[turn %u/%u, %g %% lost]", t + 1, x->turns, x->rate[rate].percent);
+			char name[64];
+			snprintf(name, sizeof(name), "%g %% lost", x->rate[rate].percent);
+			fb_progress("[turn %u/%u, %s]", t + 1, x->turns, name);
+			fb_tell_begin(&tell, t * x->nrates + i + 1, x->turns * x->nrates, name);
 			rc = point(x, rate, t, e);
+			if (rc == 0)
+				fb_tell_end(&tell, x->doc);
 		}
+	fb_tell_close(&tell);
 	fb_progress_end();
 	return rc;
 }

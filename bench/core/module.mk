@@ -25,3 +25,5 @@ CFLAGS_bench/core/sysroot_tar.c = $(if $(filter 1,$(HAVE_ARCHIVE)),-DFB_HAVE_ARC
 TESTS += bench/core/sysroot_tar_test.c
 FUZZ += bench/core/sysroot_tar_fuzz.c
 SRC += bench/core/shipped.c
+SRC += bench/core/tell.c
+TESTS += bench/core/tell_test.c

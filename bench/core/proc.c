@@ -230,18 +230,20 @@ int fb_proc_stop(pid_t pid, uint64_t grace_ns)
 }
 
 /* One round of waiting. @return true once the child has ended (*w is its status). */
-static bool turn(struct pipes *p, pid_t pid, struct buffer *out, struct buffer *err,
-	const char **in, size_t *left, int *w)
+static bool turn(struct pipes *p, pid_t pid, const struct fb_proc_opts *o, struct buffer *out,
+	struct buffer *err, const char **in, size_t *left, int *w)
 {
-	struct pollfd fds[3] = {
-		{p->out_r, POLLIN, 0}, {p->err_r, POLLIN, 0}, {p->in_w, POLLOUT, 0}};
-	poll(fds, 3, 10);
+	struct pollfd fds[4] = {{p->out_r, POLLIN, 0}, {p->err_r, POLLIN, 0}, {p->in_w, POLLOUT, 0},
+		{o->watched ? o->watch : -1, POLLIN, 0}};
+	poll(fds, 4, 10);
 	if (fds[0].revents && !drain(p->out_r, out))
 		close_fd(&p->out_r);
 	if (fds[1].revents && !drain(p->err_r, err))
 		close_fd(&p->err_r);
 	if (fds[2].revents)
 		feed(&p->in_w, in, left);
+	if (fds[3].revents & POLLIN)
+		o->watched(o->watch_arg);
 	return waitpid(pid, w, WNOHANG) == pid;
 }
 
@@ -286,7 +288,7 @@ int fb_proc_run(const char *const *argv, const struct fb_proc_opts *o, struct fb
 	}
 	bool ended = false;
 	while (!ended && !r->timed_out && !r->stopped) {
-		ended = turn(&p, pid, &out, &err, &in, &left, &w);
+		ended = turn(&p, pid, o, &out, &err, &in, &left, &w);
 		r->timed_out = !ended && fb_clock_ns() > o->deadline_ns;
 		r->stopped = !ended && !r->timed_out && fb_stop_requested();
 	}
@@ -297,6 +299,8 @@ int fb_proc_run(const char *const *argv, const struct fb_proc_opts *o, struct fb
 		r->status = fb_proc_stop(pid, o->grace_ns);
 	}
 	drain_rest(&p, &out, &err);
+	if (o->watched)
+		o->watched(o->watch_arg);
 	close_all(&p);
 	r->out = out.s;
 	r->out_len = out.len;

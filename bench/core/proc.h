@@ -23,6 +23,11 @@ struct fb_proc_opts {
 	int capture; /**< keep stdout and stderr in memory, each at most capture bytes (0: no) */
 	uint64_t deadline_ns; /**< absolute fb_clock_ns(); mandatory */
 	uint64_t grace_ns;    /**< between SIGTERM and SIGKILL; 0: 2 s */
+	/** Called while the child runs whenever `watch`, a descriptor of the caller's, can be read,
+	 * and once after its end. NULL: nothing is watched. By fb_proc_run() alone. */
+	void (*watched)(void *arg);
+	void *watch_arg;
+	int watch;
 };
 struct fb_proc_result {
 	int status; /**< exit status; 128 + signal when killed; -1 when it never started */

@@ -15,6 +15,8 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/proc.h"
+#include "bench/core/tell.h"
+#include "bench/run/live.h"
 #include "bench/run/run_priv.h"
 
 const char *const run_state_names[] = {
@@ -282,10 +284,29 @@ static size_t mpi_environment(const struct fb_job *j, const char **env)
 	return n;
 }
 
-void run_launch_part(struct run *r, struct run_part *p)
+/* What the live view hears while the child runs. */
+struct hearing {
+	struct fb_listen listen;
+	struct live *live;
+};
+
+static void told(void *arg, const struct fb_told *t)
+{
+	const struct hearing *h = arg;
+	live_point(h->live, t);
+}
+
+static void hear(void *arg)
+{
+	struct hearing *h = arg;
+	fb_listen_read(&h->listen, told, h);
+}
+
+void run_launch_part(struct run *r, struct run_part *p, struct live *live)
 {
 	struct run_argv a = {0};
-	const char *env[5];
+	const char *env[6];
+	struct hearing hearing = {.live = live};
 	struct fb_proc_result res;
 	struct fb_err e = {0};
 	if (p->job->launcher == FB_LAUNCH_LAB && r->rdma_fault[0]) {
@@ -294,7 +315,7 @@ void run_launch_part(struct run *r, struct run_part *p)
 		snprintf(p->reason, sizeof(p->reason), "%s", r->rdma_fault);
 		return;
 	}
-	mpi_environment(p->job, env);
+	size_t nenv = mpi_environment(p->job, env);
 	run_part_argv(r, p, &a);
 	if (a.failed) {
 		run_argv_free(&a);
@@ -307,6 +328,15 @@ void run_launch_part(struct run *r, struct run_part *p)
 		.capture = 65536,
 		.deadline_ns = fb_deadline_in(p->job->deadline_ns),
 		.grace_ns = 250000000};
+	/* Without it the view knows parts alone. */
+	bool heard = !live->quiet && fb_listen_open(&hearing.listen) == 0;
+	if (heard) {
+		env[nenv++] = hearing.listen.env;
+		env[nenv] = NULL;
+		o.watch = hearing.listen.r;
+		o.watched = hear;
+		o.watch_arg = &hearing;
+	}
 	unlink(p->path);
 	int rc = fb_proc_run((const char *const *)a.v, &o, &res, &e);
 	run_judge_part(p, res.status, res.timed_out, res.err && res.err[0] ? res.err : e.msg);
@@ -318,4 +348,6 @@ void run_launch_part(struct run *r, struct run_part *p)
 		p->state = RUN_INTERRUPTED;
 	fb_proc_result_free(&res);
 	run_argv_free(&a);
+	if (heard)
+		fb_listen_close(&hearing.listen);
 }

@@ -50,12 +50,29 @@ static double expected_seconds(const struct run *r, const struct run_part *p, bo
 	return (double)p->job->deadline_ns / 1e9;
 }
 
-void live_left(const struct run *r, struct live_left *left)
+/* Without part `but`; nparts: of all. */
+static void left_but(const struct run *r, size_t but, struct live_left *left)
 {
 	*left = (struct live_left){0, false};
 	for (size_t i = 0; i < r->nparts; i++)
-		if (!has_ended(&r->parts[i]))
+		if (i != but && !has_ended(&r->parts[i]))
 			left->seconds += expected_seconds(r, &r->parts[i], &left->bounded);
+}
+
+void live_left(const struct run *r, struct live_left *left)
+{
+	left_but(r, r->nparts, left);
+}
+
+void live_refine(struct live_state *s)
+{
+	if (!(s->deadline > 0) || s->point == 0)
+		return;
+	double all = s->part_gone * s->points / s->point;
+	all = all < s->deadline ? all : s->deadline;
+	s->left.seconds += all - s->expected;
+	s->left.bounded = s->others_bounded;
+	s->expected = all;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -80,6 +97,36 @@ const char *live_value(const json_t *r, char *buf, size_t len)
 		snprintf(number, sizeof(number), "%.3g%s%.16s", v, *unit ? " " : "", unit);
 	snprintf(buf, len, "%.40s %s%s%s", metric, number, size >= 0 ? " at " : "",
 		size >= 0 ? fb_fmt_size((uint64_t)size, bytes, sizeof(bytes)) : "");
+	return buf;
+}
+
+/* How many bytes of a character begin at s; 0: none that a terminal should see. */
+static size_t character(const unsigned char *s)
+{
+	size_t n = *s < 0x80 ? 1 : *s >= 0xf0 && *s < 0xf5 ? 4 : *s >= 0xe0 ? 3 : 2;
+	if (*s < 0x20 || *s == 0x7f || (*s >= 0x80 && *s < 0xc2) || *s >= 0xf5)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return *s == 0xc2 && s[1] < 0xa0 ? 0 : n; /* U+0080 to U+009F steer as ESC does */
+}
+
+const char *live_safe(const char *text, char *buf, size_t len)
+{
+	size_t k = 0;
+	for (const unsigned char *s = (const unsigned char *)text; *s;) {
+		size_t n = character(s);
+		if (k + (n ? n : 4) >= len)
+			break;
+		if (n > 0)
+			memcpy(buf + k, s, n);
+		else
+			snprintf(buf + k, len - k, "\\x%02x", *s);
+		k += n ? n : 4;
+		s += n ? n : 1;
+	}
+	buf[k] = '\0';
 	return buf;
 }
 
@@ -113,15 +160,37 @@ static void cut(char *s, unsigned columns)
 		}
 }
 
-const char *live_line(const struct live_state *s, unsigned columns, char *buf, size_t len)
+static size_t characters(const char *s)
 {
-	char gone[32], left[64];
+	size_t n = 0;
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* spare: how much is left out for want of room, 0 to 2. */
+static void compose(const struct live_state *s, int spare, char *buf, size_t len)
+{
+	char gone[48] = "", left[64], point[48] = "", clock[32], line[400];
 	/* A part that takes longer than it should does not eat what the others need. */
 	double used = s->part_gone < s->expected ? s->part_gone : s->expected;
-	snprintf(buf, len, "[%zu/%zu] %s  %s gone, %s%s%s", s->part, s->parts, s->name,
-		live_clock(s->gone, gone, sizeof(gone)),
-		left_text(&s->left, used, left, sizeof(left)), s->last[0] ? "  last: " : "",
-		s->last);
+	if (s->points > 0)
+		snprintf(point, sizeof(point), ", point %u/%u", s->point, s->points);
+	if (spare < 1)
+		snprintf(
+			gone, sizeof(gone), "%s gone, ", live_clock(s->gone, clock, sizeof(clock)));
+	bool whose = s->last[0] && spare < 2 && s->last_job[0];
+	snprintf(line, sizeof(line), "[%zu/%zu] %s%s  %s%s%s%s%s%s", s->part, s->parts, s->name,
+		point, gone, left_text(&s->left, used, left, sizeof(left)),
+		s->last[0] ? "  last: " : "", whose ? s->last_job : "", whose ? " " : "", s->last);
+	live_safe(line, buf, len);
+}
+
+const char *live_line(const struct live_state *s, unsigned columns, char *buf, size_t len)
+{
+	compose(s, 0, buf, len);
+	for (int spare = 1; spare <= 2 && columns > 0 && characters(buf) > columns; spare++)
+		compose(s, spare, buf, len);
 	if (columns > 0)
 		cut(buf, columns);
 	return buf;
@@ -131,15 +200,26 @@ const char *live_part_line(const struct run *r, const struct run_part *p, size_t
 	const char *value, char *buf, size_t len)
 {
 	struct live_left left;
-	char text[64] = "";
+	char text[64] = "", line[1024];
 	live_left(r, &left);
 	if (left.seconds > 0)
 		left_text(&left, 0, text, sizeof(text));
-	snprintf(buf, len, "[%2zu/%zu] %-24s launch %u  %-11s %5.1f s%s%s%s%s%s%s", i + 1,
+	snprintf(line, sizeof(line), "[%2zu/%zu] %-24s launch %u  %-11s %5.1f s%s%s%s%s%s%s", i + 1,
 		r->nparts, p->job->name, p->launch, run_state_names[p->state], p->seconds,
 		*value ? "  " : "", value, p->reason[0] ? "  " : "", p->reason,
 		*text ? (*value || p->reason[0] ? "; " : "  ") : "", text);
-	return buf;
+	return live_safe(line, buf, len);
+}
+
+const char *live_point_line(const struct run *r, const struct run_part *p, size_t i,
+	const struct fb_told *t, char *buf, size_t len)
+{
+	char value[96], point[40], line[480];
+	live_value(t->result, value, sizeof(value));
+	snprintf(point, sizeof(point), "%u/%u", t->point, t->points);
+	snprintf(line, sizeof(line), "[%2zu/%zu] %-24s launch %u  point %-7s %s%s%.96s", i + 1,
+		r->nparts, p->job->name, p->launch, point, value, *value ? "  " : "", t->name);
+	return live_safe(line, buf, len);
 }
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
@@ -147,7 +227,7 @@ const char *live_part_line(const struct run *r, const struct run_part *p, size_t
 static void show(struct live *l)
 {
 	struct winsize w;
-	char line[240];
+	char line[250];
 	unsigned columns =
 		ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1u : 79;
 	uint64_t now = fb_clock_ns();
@@ -199,22 +279,62 @@ void live_start(struct live *l, const struct run *r, bool quiet)
 
 void live_begin(struct live *l, const struct run *r, size_t i, const char *what)
 {
-	bool bounded;
+	bool bounded = false;
+	l->run = r;
+	l->part = i;
 	if (!l->thread)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->part_began = fb_clock_ns();
 	l->state.part = i + 1;
+	l->state.point = l->state.points = 0;
 	if (what)
 		snprintf(l->state.name, sizeof(l->state.name), "%s", what);
 	else
 		snprintf(l->state.name, sizeof(l->state.name), "%.40s, launch %u",
 			r->parts[i].job->name, r->parts[i].launch);
-	live_left(r, &l->state.left);
+	left_but(r, i, &l->state.left);
+	l->state.others_bounded = l->state.left.bounded;
 	l->state.expected = expected_seconds(r, &r->parts[i], &bounded);
+	l->state.deadline = bounded ? l->state.expected : 0;
+	l->state.left.seconds += l->state.expected;
+	l->state.left.bounded = l->state.left.bounded || bounded;
 	l->shown = true;
 	pthread_cond_signal(&l->wake);
 	pthread_mutex_unlock(&l->lock);
+}
+
+/* The thread shows it at its next turn: a thousand points a second are no reason to write as many
+ * lines. */
+static void note_point(struct live *l, const struct fb_told *t)
+{
+	char value[96];
+	const struct run_part *p = &l->run->parts[l->part];
+	pthread_mutex_lock(&l->lock);
+	l->state.point = t->point;
+	l->state.points = t->points;
+	if (t->ended) {
+		l->state.part_gone = (double)(fb_clock_ns() - l->part_began) / 1e9;
+		live_refine(&l->state);
+	}
+	if (*live_value(t->result, value, sizeof(value))) {
+		snprintf(l->state.last_job, sizeof(l->state.last_job), "%.30s", p->job->name);
+		snprintf(l->state.last, sizeof(l->state.last), "%s", value);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+void live_point(struct live *l, const struct fb_told *t)
+{
+	char line[1024];
+	if (l->quiet)
+		return;
+	if (l->thread)
+		note_point(l, t);
+	else if (t->ended)
+		fprintf(stderr, "%s\n",
+			live_point_line(
+				l->run, &l->run->parts[l->part], l->part, t, line, sizeof(line)));
 }
 
 void live_end(struct live *l, const struct run *r, size_t i, const json_t *last)
@@ -228,9 +348,11 @@ void live_end(struct live *l, const struct run *r, size_t i, const json_t *last)
 	if (l->thread) {
 		pthread_mutex_lock(&l->lock);
 		l->shown = false;
-		if (*value)
-			snprintf(l->state.last, sizeof(l->state.last), "%.30s %.60s", p->job->name,
-				value);
+		if (*value) {
+			snprintf(l->state.last_job, sizeof(l->state.last_job), "%.30s",
+				p->job->name);
+			snprintf(l->state.last, sizeof(l->state.last), "%s", value);
+		}
 	}
 	fb_progress_end();
 	fprintf(stderr, "%s\n", live_part_line(r, p, i, value, line, sizeof(line)));

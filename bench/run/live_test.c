@@ -134,6 +134,103 @@ static void the_plain_line(void **state)
 		"[ 2/4] untold                   launch 1  failed        0.0 s  no route");
 }
 
+/* Points of the part: on the line, and in what is left where only a deadline was known. */
+static void points_on_the_line(void **state)
+{
+	struct live_state s = {.part = 3,
+		.parts = 14,
+		.point = 2,
+		.points = 7,
+		.name = "read, launch 1",
+		.gone = 42,
+		.part_gone = 10,
+		.expected = 600,
+		.deadline = 600,
+		.left = {660, true},
+		.last_job = "read",
+		.last = "latency 1.63 us at 64 B"};
+	char buf[250];
+	assert_string_equal(live_line(&s, 0, buf, sizeof(buf)),
+		"[3/14] read, launch 1, point 2/7  0:42 gone, at most 10:50 left  "
+		"last: read latency 1.63 us at 64 B");
+	live_refine(&s); /* two of seven took 10 s, so all take 35; and 60 s for the others */
+	assert_float_equal(s.expected, 35, 1e-9);
+	assert_string_equal(live_line(&s, 0, buf, sizeof(buf)),
+		"[3/14] read, launch 1, point 2/7  0:42 gone, about 1:25 left  "
+		"last: read latency 1.63 us at 64 B");
+	/* The less room, the less of what is least asked for. */
+	assert_string_equal(live_line(&s, 95, buf, sizeof(buf)),
+		"[3/14] read, launch 1, point 2/7  about 1:25 left  "
+		"last: read latency 1.63 us at 64 B");
+	assert_string_equal(live_line(&s, 80, buf, sizeof(buf)),
+		"[3/14] read, launch 1, point 2/7  about 1:25 left  "
+		"last: latency 1.63 us at 64 B");
+	assert_string_equal(
+		live_line(&s, 40, buf, sizeof(buf)), "[3/14] read, launch 1, point 2/7  about ");
+	/* Slower than thought is seen too, up to the deadline; with others bounded it stays so. */
+	s.part_gone = 300;
+	s.others_bounded = true;
+	live_refine(&s);
+	assert_float_equal(s.expected, 600, 1e-9);
+	assert_float_equal(s.left.seconds, 660, 1e-9);
+	assert_true(s.left.bounded);
+	s.deadline = 0; /* the plan or an earlier launch knew better */
+	s.expected = 20;
+	live_refine(&s);
+	assert_float_equal(s.expected, 20, 1e-9);
+}
+
+static void no_byte_steers(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+			"plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
+		{"\x1b[2J\a\r\n\t\x7f", "\\x1b[2J\\x07\\x0d\\x0a\\x09\\x7f"},
+		{"\xc2\x9b"
+		 "5n",
+			"\\xc2\\x9b5n"}, /* CSI as U+009B */
+		{"\x9b"
+		 "5n \xff \xc0\x8a \xe2\x82",
+			"\\x9b5n \\xff \\xc0\\x8a \\xe2\\x82"},
+	};
+	char buf[128];
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(live_safe(rows[i].in, buf, sizeof(buf)), rows[i].out);
+	char small[8];
+	assert_string_equal(live_safe("abc\x1b\x1b", small, sizeof(small)), "abc\\x1b");
+	assert_string_equal(live_safe("abcdef\xc3\xa9", small, sizeof(small)), "abcdef");
+}
+
+static void the_point_line(void **state)
+{
+	static struct run r;
+	static struct run_part parts[4];
+	char buf[1024];
+	plan_of_two(&r, parts);
+	json_t *result = json_pack("{s:s,s:s,s:f,s:{s:i}}", "metric", "latency", "unit", "ns",
+		"value", 1630.0, "params", "size", 64);
+	struct fb_told t = {.point = 2,
+		.points = 7,
+		.name = "verbs.latency/send/64",
+		.ended = true,
+		.result = result};
+	assert_string_equal(live_point_line(&r, &parts[0], 0, &t, buf, sizeof(buf)),
+		"[ 1/4] told                     launch 1  point 2/7     "
+		"latency 1.63 us at 64 B  verbs.latency/send/64");
+	t.name = "a\x1b]0;x\a";
+	json_object_set_new(result, "metric", json_string("\x1b[2J"));
+	assert_string_equal(live_point_line(&r, &parts[0], 0, &t, buf, sizeof(buf)),
+		"[ 1/4] told                     launch 1  point 2/7     "
+		"\\x1b[2J 1.63 us at 64 B  a\\x1b]0;x\\x07");
+	t.result = NULL;
+	t.name = "x";
+	assert_string_equal(live_point_line(&r, &parts[0], 0, &t, buf, sizeof(buf)),
+		"[ 1/4] told                     launch 1  point 2/7     x");
+	json_decref(result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -142,6 +239,9 @@ int main(void)
 		cmocka_unit_test(clocks),
 		cmocka_unit_test(the_line),
 		cmocka_unit_test(the_plain_line),
+		cmocka_unit_test(points_on_the_line),
+		cmocka_unit_test(no_byte_steers),
+		cmocka_unit_test(the_point_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

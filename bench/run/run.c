@@ -67,7 +67,7 @@ static const struct fb_opt run_opts[] = {
 	{.name = "quiet",
 		.type = FB_OPT_FLAG,
 		.offset = offsetof(struct run_cfg, quiet),
-		.help = "no progress: neither the line on a terminal nor one as each part ends"},
+		.help = "no progress: neither the line on a terminal nor one as each point and part ends"},
 	{.name = "timeout",
 		.type = FB_OPT_DURATION,
 		.offset = offsetof(struct run_cfg, timeout_ns),
@@ -328,7 +328,7 @@ static void run_parts(struct run *r, struct fb_doc *doc, bool quiet)
 			continue;
 		}
 		live_begin(&live, r, i, NULL);
-		run_launch_part(r, p);
+		run_launch_part(r, p, &live);
 		finish_part(r, doc, &live, i);
 	}
 	live_stop(&live);

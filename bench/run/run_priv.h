@@ -62,8 +62,9 @@ void run_argv_free(struct run_argv *a);
 /* check.c: do the plan's commands and options exist? */
 int run_check_plan(const struct fb_plan *p, const struct fb_cmd *commands, struct fb_err *e);
 
-/* launch.c: one part as one child; fills state, exit, reason, seconds. */
-void run_launch_part(struct run *r, struct run_part *p);
+/* launch.c: one part as one child; fills state, exit, reason, seconds. Its points go to live. */
+struct live;
+void run_launch_part(struct run *r, struct run_part *p, struct live *live);
 /* The child's own command line: program, command words, options, --json-less output to p->path. */
 void run_part_argv(const struct run *r, const struct run_part *p, struct run_argv *a);
 /* The same without a word of output paths, for people. */

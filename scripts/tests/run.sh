@@ -46,7 +46,9 @@ check run-joined has "$work/good/run.json" '[.results[] | select(.job == "first"
 check run-complete has "$work/good/run.json" '.run.outcome == "complete"'
 check run-topology test -s "$work/good/topology.svg" -a -s "$work/good/topology.xml" -a -s "$work/good/topology.json"
 check run-plain-lines grep -qE '^\[ 1/4\] first +launch 1  complete +[0-9.]+ s  latency .* at 256 B; at most [0-9:]+ left$' "$work/err"
-check run-a-line-a-part test "$(grep -cE '^\[ [1-4]/4\] ' "$work/err")" -eq 4
+check run-a-line-a-part test "$(grep -cE '^\[ [1-4]/4\] .* complete ' "$work/err")" -eq 4
+check run-a-line-a-point test "$(grep -cE '^\[ [1-4]/4\] .* point ' "$work/err")" -eq 6
+check run-points-in-turn grep -qE '^\[ 1/4\] first +launch 1  point 2/2 +latency [0-9.]+ [mun]?s at 256 B  null/normal/256$' "$work/err"
 check run-no-escapes test "$(tr -cd '\r\033' < "$work/err" | wc -c)" -eq 0
 run "$work/good.ini" "$work/quiet" --parts-only --quiet
 check run-quiet test ! -s "$work/err" -a "$rc" -eq 0
@@ -182,3 +184,49 @@ check resume-refuses-other-plan test "$rc" -eq 2
 run "$work/long/plan.ini" "$work/long" --resume
 check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
 check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
+
+# On a terminal: one line, with the point of how many, the time left and the last value; nothing of it is left behind,
+# and no line a point.
+cat > "$work/points.ini" <<'INI'
+[slow]
+command = null
+points = 4
+duration = 700ms
+sleep = yes
+INI
+terminal() { # OPTION...: what a terminal of 100 columns gets, in $work/screen; each state of the line on its own
+	rm -rf "$work/seen"
+	timeout 60 script -qec "stty cols 100; '$program' run '$work/points.ini' -o '$work/seen' --parts-only $*" "$work/typescript" \
+		< /dev/null > /dev/null 2>&1
+	rc=$?
+	tr '\r' '\n' < "$work/typescript" | grep -v '^Script ' > "$work/screen"
+}
+if ! command -v script > /dev/null; then
+	echo 'skip run-terminal: there is no script(1) to make a terminal'
+else
+	terminal
+	erase=$'\033\\[K'
+	check terminal-status test "$rc" -eq 0
+	check terminal-point grep -qE "^$erase\\[1/1\\] slow, launch 1, point 2/4 .*0:0[0-9] gone, .* left  last: slow latency [0-9.]+ [mun]?s at 64 B\$" "$work/screen"
+	check terminal-learns-the-time grep -qE "point [34]/4 .* about 0:0[0-9] left " "$work/screen"
+	check terminal-no-line-a-point test "$(grep -cE '^(.\[K)?\[ 1/1\]' "$work/screen")" -eq 1
+	check terminal-ends-clean test "$(grep -a . "$work/screen" | grep -cE ' complete +[0-9.]+ s  latency ')" -eq 1
+	terminal --quiet
+	check terminal-quiet test "$rc" -eq 0 -a "$(grep -c . "$work/screen")" -eq 0
+fi
+
+# Ranks that mpirun starts have none of our descriptors.
+cat > "$work/mpi.ini" <<'INI'
+[ranks]
+command = null
+launcher = mpirun
+ranks = 2
+points = 3
+iters = 100
+INI
+if ! command -v mpirun > /dev/null || ! "$program" features | grep -qE '^plug-in mpi +found'; then
+	echo 'skip run-points-mpi: there is no mpirun, or no MPI plug-in'
+else
+	run "$work/mpi.ini" "$work/mpi" --parts-only
+	check mpi-points test "$(grep -cE '^\[ 1/1\] ranks +launch 1  point [123]/3 +latency ' "$work/err")" -eq 3
+fi
