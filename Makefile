@@ -99,9 +99,9 @@ cuda: $(O)/fabricbench-cuda.so
 nccl: $(O)/fabricbench-nccl.so
 
 # -- rules ------------------------------------------------------------------------------------
-$(O)/gen/embed.stamp: $(EMBED) scripts/embed
+$(O)/gen/embed.h: $(EMBED) scripts/embed
 	@mkdir -p $(O)/gen
-	@scripts/embed $(O)/gen/embed.h $(EMBED) && touch $@
+	@scripts/embed $@ $(EMBED)
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(O)/gen
 	@printf '#define FB_VERSION "%s"\n#define FB_GIT "%s"\n#define FB_CFLAGS "%s"\n#define FB_PREFIX "%s"\n' '$(VERSION)' '$(GIT)' '$(strip $(OPT) $(SAN))' '$(PREFIX)' > $@.tmp
@@ -109,7 +109,7 @@ $(O)/gen/version.h: FORCE
 .PHONY: FORCE
 FORCE:
 
-$(O)/%.o: %.c $(O)/config.mk | $(O)/gen/embed.stamp $(O)/gen/version.h
+$(O)/%.o: %.c $(O)/config.mk | $(O)/gen/embed.h $(O)/gen/version.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_$(<)) -MMD -MP -c -o $@ $<
@@ -177,7 +177,7 @@ check: all tests
 check-layers:
 	@scripts/check-layers
 ## check-headers: prove that every header compiles alone
-check-headers: $(O)/config.mk $(O)/gen/embed.stamp $(O)/gen/version.h
+check-headers: $(O)/config.mk $(O)/gen/embed.h $(O)/gen/version.h
 	@scripts/check-headers '$(CC) $(CPPFLAGS) $(CFLAGS) $(patsubst -I%,-isystem %,$(MPI_CFLAGS) $(DNNL_CFLAGS) \
 		$(CUDA_CFLAGS) $(NCCL_CFLAGS)) -Werror' $(patsubst fabricbench-%.so,%,$(notdir $(PLUGINS)))
 FORMATTED = $(shell git ls-files '*.c' '*.h' '*.cu')
@@ -187,7 +187,7 @@ format-check:
 format:
 	@clang-format -i $(FORMATTED)
 ## lint: clang-tidy, cppcheck, shellcheck, codespell
-lint: $(O)/compile_commands.json $(O)/gen/embed.stamp $(O)/gen/version.h
+lint: $(O)/compile_commands.json $(O)/gen/embed.h $(O)/gen/version.h
 	@scripts/lint $(O) $(SRC) bench/main.c
 FUZZ_SECONDS ?= 60
 ## fuzz: every fuzz target for FUZZ_SECONDS (60) with clang's libFuzzer and the sanitizers
