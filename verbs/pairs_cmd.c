@@ -17,6 +17,7 @@
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/sysinfo.h"
+#include "bench/core/tell.h"
 #include "bench/core/units.h"
 #include "verbs/pairs_doc.h"
 #include "verbs/pairs_opts.h"
@@ -75,6 +76,7 @@ struct session {
 	struct pairs_doc out;
 	struct verbs_params params;
 	uint64_t began, published;
+	struct fb_tell tell;
 };
 
 static void init_session(struct session *s, const struct pairs_command *c)
@@ -83,6 +85,7 @@ static void init_session(struct session *s, const struct pairs_command *c)
 
 	s->c = c;
 	s->began = s->published = fb_clock_ns();
+	fb_tell_take(&s->tell); /* each pair's session is run control's, with one point */
 	s->run.fleet = &s->fleet;
 	s->run.opts = pairs_opts_default(latency);
 	s->run.opts.floor = c->o.floor;
@@ -97,6 +100,7 @@ static void init_session(struct session *s, const struct pairs_command *c)
 
 static void end_session(struct session *s)
 {
+	fb_tell_close(&s->tell);
 	pairs_run_free(&s->run);
 	pairs_fleet_free(&s->fleet);
 	json_decref(s->out.params);
@@ -111,12 +115,17 @@ static int after_batch(struct pairs_run *r, struct fb_err *e)
 {
 	struct pairs_ranks *k = r->arg;
 	struct session *s = (struct session *)((char *)r - offsetof(struct session, run));
+	char name[40];
 	int rc = 0;
 
 	(void)k;
 	pairs_doc_results(&s->out, r);
 	fb_progress("step %" PRIu64 ", %" PRIu64 " in the rounds; %zu pairs", r->taken, r->steps,
 		r->log.n);
+	snprintf(name, sizeof(name), "%zu pairs", r->log.n);
+	fb_tell_begin(&s->tell, (unsigned)r->taken,
+		(unsigned)(r->taken > r->steps ? r->taken : r->steps), name);
+	fb_tell_end(&s->tell, s->out.doc);
 	if (fb_clock_ns() - s->published > PUBLISH_NS) {
 		rc = fb_doc_publish(s->out.doc, e);
 		s->published = fb_clock_ns();

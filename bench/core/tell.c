@@ -39,6 +39,12 @@ void fb_tell_open(struct fb_tell *t)
 		close(fd);
 }
 
+void fb_tell_take(struct fb_tell *t)
+{
+	fb_tell_open(t);
+	unsetenv(FB_TELL_ENV);
+}
+
 void fb_tell_close(struct fb_tell *t)
 {
 	if (t->fd >= 0)

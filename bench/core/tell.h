@@ -32,6 +32,9 @@ struct fb_tell {
 };
 /** Find who listens. That nobody does is no error: telling then does nothing. */
 void fb_tell_open(struct fb_tell *t);
+/** The same, and nobody else in this process will: for who measures points within its own. Before
+ * there are threads. */
+void fb_tell_take(struct fb_tell *t);
 void fb_tell_close(struct fb_tell *t);
 /** Point `point` (from 1) of `points` begins; the name is copied. */
 void fb_tell_begin(struct fb_tell *t, unsigned point, unsigned points, const char *name);

@@ -83,6 +83,12 @@ static void there_and_back(void **state)
 	assert_string_equal(h.metric, "");
 	fb_doc_free(d);
 	fb_tell_close(&t);
+	fb_tell_take(&t);
+	assert_true(t.fd >= 0);
+	struct fb_tell other;
+	fb_tell_open(&other);
+	assert_int_equal(other.fd, -1);
+	fb_tell_close(&t);
 	fb_listen_close(&l);
 }
 
