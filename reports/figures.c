@@ -143,6 +143,8 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	all->v = v;
 	struct rep_figure *f = &v[all->n++];
 	memset(f, 0, sizeof(*f));
+	f->width = 640;
+	f->height = 430;
 	copy_text(f->bench, sizeof(f->bench), bench);
 	copy_text(f->metric, sizeof(f->metric), metric);
 	copy_text(f->op, sizeof(f->op), op);

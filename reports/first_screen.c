@@ -4,15 +4,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench/core/hist.h"
 #include "bench/core/json.h"
-#include "bench/core/stats.h"
+#include "reports/headline.h"
 
 #define MAX_FINDINGS REP_FINDINGS
-#define MAX_VALUES   4096
 
 static const json_t *get(const json_t *o, const char *key)
 {
@@ -29,68 +26,21 @@ static const char *badge_class(const char *state)
 									      : "badge open";
 }
 
-/* One badge for each kind of place that results come from: a mixture says so by having several. */
 static void place_badges(struct fb_strbuf *b, const json_t *doc)
 {
-	static const struct {
-		const char *where, *word, *title;
-	} places[] = {
-		{"hardware", "HARDWARE", "measured on fabric hardware"},
-		{"lab", "LAB", "emulated guests with Soft-RoCE: judges no hardware"},
-		{"cpu", "CPU", "CPUs and memory of one host: judges no fabric"},
-		{"predicted", "PREDICTED", "computed from a model"},
-		{"imported", "IMPORTED", "another tool's figures"},
-	};
-	for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
-		const json_t *r;
-		bool any = false;
-		size_t i;
-		json_array_foreach (get(doc, "results"), i, r)
-			any = any || strcmp(fb_json_str(r, "where", ""), places[k].where) == 0;
-		if (!any)
-			continue;
-		fb_strbuf_printf(b, "<span class=\"place %s\" title=\"%s\">%s</span>",
-			places[k].where, places[k].title, places[k].word);
+	for (size_t k = 0; k < REP_PLACES; k++) {
+		const struct rep_place *p = &rep_places[k];
+		if (rep_has_place(doc, p))
+			fb_strbuf_printf(b, "<span class=\"place %s\" title=\"%s\">%s</span>",
+				p->where, p->title, p->word);
 	}
-}
-
-/* Devices that hardware results name: the rails that were measured. */
-static size_t count_rails(const json_t *doc)
-{
-	json_t *seen = json_object();
-	const json_t *r;
-	size_t i, n;
-	json_array_foreach (get(doc, "results"), i, r) {
-		const char *device = fb_json_str(get(r, "params"), "device", NULL);
-		if (device)
-			json_object_set_new(seen, device, json_true());
-	}
-	n = json_object_size(seen);
-	json_decref(seen);
-	return n;
 }
 
 static void scope_line(struct fb_strbuf *b, const json_t *doc)
 {
-	const json_t *c;
-	size_t i, judged = 0, rails = count_rails(doc), open = 0;
-	size_t hosts = json_array_size(get(get(doc, "system"), "hosts"));
-	json_array_foreach (get(doc, "checks"), i, c) {
-		const char *state = fb_json_str(c, "state", "?");
-		bool skipped = strcmp(state, "skip") == 0 || strcmp(state, "error") == 0;
-		judged += !skipped;
-		open += skipped;
-	}
 	fb_strbuf_add(b, "<p class=\"quiet scope-line\">");
-	rep_text(b, "%zu %s", hosts, hosts == 1 ? "host" : "hosts");
-	if (rails)
-		rep_text(b, ", %zu %s", rails, rails == 1 ? "rail" : "rails");
-	size_t results = json_array_size(get(doc, "results"));
-	rep_text(b, ", %zu result%s, %zu check%s judged", results, results == 1 ? "" : "s", judged,
-		judged == 1 ? "" : "s");
-	if (open)
-		rep_text(b, ", %zu not (skipped or in error)", open);
-	fb_strbuf_add(b, ".</p>\n");
+	rep_scope_line(b, doc);
+	fb_strbuf_add(b, "</p>\n");
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -242,158 +192,40 @@ static void findings(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- four figures ---------------------------------------------------------------------------- */
 
-struct values {
-	double v[MAX_VALUES], bound;
-	size_t n;
-	bool lower; /* lower is better: the worst is the largest */
-};
-
-static bool on_hardware(const json_t *r)
-{
-	return strcmp(fb_json_str(r, "where", ""), "hardware") == 0 && !rep_is_loopback(r) &&
-	       strcmp(fb_json_str(get(r, "validity"), "state", "valid"), "valid") == 0;
-}
-
-static bool begins(const json_t *r, const char *prefix)
-{
-	return strncmp(fb_json_str(r, "case", ""), prefix, strlen(prefix)) == 0;
-}
-
-static void add_value(struct values *x, double v, const json_t *r)
-{
-	double bound = fb_json_num(get(r, "bound"), "value", NAN);
-	if (!isfinite(v) || x->n == MAX_VALUES)
-		return;
-	x->v[x->n++] = v;
-	if (isfinite(bound) && !(x->bound <= bound))
-		x->bound = bound;
-}
-
-static int64_t size_of(const json_t *r)
-{
-	return fb_json_int(get(r, "params"), "size", -1);
-}
-
-/* Of each rail the bandwidth at the largest message that any of them was measured at. */
-static void rdma_bandwidth(const json_t *doc, struct values *x)
-{
-	const json_t *r;
-	int64_t most = -1;
-	size_t i;
-	for (int pass = 0; pass < 2; pass++)
-		json_array_foreach (get(doc, "results"), i, r) {
-			if (!on_hardware(r) || !begins(r, "verbs.bandwidth/") ||
-				strcmp(fb_json_str(r, "metric", ""), "bandwidth") != 0)
-				continue;
-			if (pass == 0 && size_of(r) > most)
-				most = size_of(r);
-			if (pass == 1 && size_of(r) == most)
-				add_value(x, fb_json_num(r, "value", NAN), r);
-		}
-}
-
-static double tail_of(const json_t *r)
-{
-	struct fb_hist *h = malloc(sizeof(*h));
-	struct fb_err e = {0};
-	double ns = NAN;
-	if (h && fb_hist_from_json(h, get(r, "hist"), &e) == 0 &&
-		fb_hist_percentile(h, 0.999, &ns) != 0)
-		ns = NAN;
-	free(h);
-	return ns;
-}
-
-static void idle_tail(const json_t *doc, struct values *x)
-{
-	const json_t *r;
-	int64_t least = INT64_MAX;
-	size_t i;
-	x->lower = true;
-	for (int pass = 0; pass < 2; pass++)
-		json_array_foreach (get(doc, "results"), i, r) {
-			if (!on_hardware(r) || !begins(r, "verbs.latency/") || !get(r, "hist"))
-				continue;
-			if (pass == 0 && size_of(r) < least)
-				least = size_of(r);
-			if (pass == 1 && size_of(r) == least)
-				add_value(x, tail_of(r), r);
-		}
-}
-
-static void bus_bandwidth(const json_t *doc, struct values *x)
-{
-	const json_t *r;
-	size_t i;
-	json_array_foreach (get(doc, "results"), i, r)
-		if (on_hardware(r) && strcmp(fb_json_str(r, "metric", ""), "busbw") == 0 &&
-			size_of(r) >= INT64_C(1) << 30)
-			add_value(x, fb_json_num(r, "value", NAN), r);
-}
-
-static void mfu(const json_t *doc, struct values *x)
-{
-	const json_t *r;
-	size_t i;
-	json_array_foreach (get(doc, "results"), i, r)
-		if (on_hardware(r) && strcmp(fb_json_str(r, "metric", ""), "mfu") == 0)
-			add_value(x, fb_json_num(r, "value", NAN), r);
-	if (x->n)
-		x->bound = 1;
-}
-
-static void figure_tile(
-	struct fb_strbuf *b, const char *title, const char *unit, double scale, struct values *x)
+static void figure_tile(struct fb_strbuf *b, const struct rep_headline *h)
 {
 	char a[32], m[32], n[32];
 	fb_strbuf_add(b, "<div class=\"tile\">");
-	rep_tag(b, "div", "what", "%s", title);
-	if (x->n == 0) {
+	rep_tag(b, "div", "what", "%s", h->title);
+	if (h->n == 0) {
 		rep_tag(b, "div", "value none", "none");
 		rep_tag(b, "div", "note", "not measured on hardware");
 		fb_strbuf_add(b, "</div>\n");
 		return;
 	}
-	fb_sort(x->v, x->n);
-	double worst = x->lower ? x->v[x->n - 1] : x->v[0];
 	fb_strbuf_add(b, "<div class=\"value\">");
-	rep_text(b, "%s", rep_num(worst * scale, a, sizeof(a)));
-	rep_tag(b, "span", "unit", " %s worst", unit);
+	rep_text(b, "%s", rep_num(h->worst, a, sizeof(a)));
+	rep_tag(b, "span", "unit", " %s worst", h->unit);
 	fb_strbuf_add(b, "</div>");
 	fb_strbuf_add(b, "<div class=\"note\">");
-	rep_text(b, "median %s", rep_num(fb_median_sorted(x->v, x->n) * scale, m, sizeof(m)));
-	if (isfinite(x->bound))
-		rep_text(b, ", bound %s", rep_num(x->bound * scale, n, sizeof(n)));
-	rep_text(b, ", n %zu", x->n);
+	rep_text(b, "median %s", rep_num(h->median, m, sizeof(m)));
+	if (isfinite(h->bound))
+		rep_text(b, ", bound %s", rep_num(h->bound, n, sizeof(n)));
+	rep_text(b, ", n %zu", h->n);
 	fb_strbuf_add(b, "</div></div>\n");
 }
 
 static void four_figures(struct fb_strbuf *b, const json_t *doc)
 {
-	static const struct {
-		const char *title, *unit;
-		double scale;
-		void (*collect)(const json_t *doc, struct values *x);
-	} figures[] = {
-		{"RDMA bandwidth by rail", "Gb/s", 8e-9, rdma_bandwidth},
-		{"RDMA latency, idle, p99.9", "us", 1e-3, idle_tail},
-		{"Bus bandwidth at 1 GiB and more", "GB/s", 1e-9, bus_bandwidth},
-		{"MFU (6N + 12 L h s, PaLM)", "%", 100, mfu},
-	};
-	struct values *x = malloc(sizeof(*x));
-	if (!x) {
+	struct rep_headline h[REP_HEADLINES];
+	if (rep_headlines(doc, h) != 0) {
 		b->failed = true;
 		return;
 	}
 	fb_strbuf_add(b, "<div class=\"tiles four\">\n");
-	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-		memset(x, 0, sizeof(*x));
-		x->bound = NAN;
-		figures[i].collect(doc, x);
-		figure_tile(b, figures[i].title, figures[i].unit, figures[i].scale, x);
-	}
+	for (size_t i = 0; i < REP_HEADLINES; i++)
+		figure_tile(b, &h[i]);
 	fb_strbuf_add(b, "</div>\n");
-	free(x);
 }
 
 /* ---- since, versions ------------------------------------------------------------------------- */

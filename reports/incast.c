@@ -175,19 +175,21 @@ static void dat_text(struct fb_strbuf *b, const struct rep_incast *x)
 	}
 }
 
-static void gp_text(struct fb_strbuf *b, const struct rep_incast *x)
+static void gp_text(struct fb_strbuf *b, struct rep_incast *x)
 {
 	const char *id = x->f.id;
 
+	fb_strbuf_printf(
+		b, "# Redraw with: gnuplot %s.gp\nset encoding utf8\nset colorsequence podo\n", id);
+	x->f.width = 640;
+	x->f.height = x->victim ? 760 : 520;
+	rep_gp_terminal(b, &x->f);
 	fb_strbuf_printf(b,
-		"# Redraw with: gnuplot %s.gp\nset encoding utf8\nset colorsequence podo\n"
-		"set terminal svg size 640,%d font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
-		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n"
+		"set datafile separator \"\\t\" missing 'NaN'\n"
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1\nset key outside right top\n"
 		"set xrange [%s:%g]\nset yrange [0:*]\nset xtics %u\nset lmargin 11\nset rmargin 20\n",
-		id, x->victim ? 760 : 520, id, x->victim ? "-0.2" : "0.8", (double)x->most + 0.2,
-		x->most > 16 ? x->most / 8 : 1);
+		x->victim ? "-0.2" : "0.8", (double)x->most + 0.2, x->most > 16 ? x->most / 8 : 1);
 	fb_strbuf_printf(b, "set multiplot layout %d,1\nset title ", x->victim ? 3 : 2);
 	rep_gp_quoted(b, x->f.title);
 	fb_strbuf_printf(b,

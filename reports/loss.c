@@ -273,16 +273,18 @@ static void sweep_dat(struct fb_strbuf *b, const struct rep_loss *s)
 	}
 }
 
-static void head(struct fb_strbuf *b, const struct rep_figure *f, int height, double most)
+static void head(struct fb_strbuf *b, struct rep_figure *f, int height, double most)
 {
+	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\nset encoding utf8\n", f->id);
+	f->width = 720;
+	f->height = height;
+	rep_gp_terminal(b, f);
 	fb_strbuf_printf(b,
-		"# Redraw with: gnuplot %s.gp\nset encoding utf8\n"
-		"set terminal svg size 720,%d font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
-		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n"
+		"set datafile separator \"\\t\" missing 'NaN'\n"
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1\nset key outside right top\n"
 		"set xrange [%g:%g]\nset lmargin 11\nset rmargin 22\n",
-		f->id, height, f->id, -most / 60, most * 1.03);
+		-most / 60, most * 1.03);
 }
 
 /* A panel's line is left out where no point of it was measured: gnuplot would stop at it. */
@@ -347,7 +349,7 @@ static void tail_panel(struct fb_strbuf *b, const struct rep_loss *s)
 	fb_strbuf_add(b, "\n");
 }
 
-static void sweep_gp(struct fb_strbuf *b, const struct rep_loss *s)
+static void sweep_gp(struct fb_strbuf *b, struct rep_loss *s)
 {
 	bool packets = any(s, "packets_per_packet"), tail = any(s, "max_ns");
 	int panels = 1 + packets + tail;
@@ -450,7 +452,7 @@ static void train_panel(struct fb_strbuf *b, const struct rep_losses *x, bool mf
 	fb_strbuf_add(b, "\n");
 }
 
-static void train_gp(struct fb_strbuf *b, const struct rep_losses *x)
+static void train_gp(struct fb_strbuf *b, struct rep_losses *x)
 {
 	bool mfu = false;
 

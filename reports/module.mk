@@ -27,3 +27,5 @@ TESTS += reports/topology_test.c
 SRC += reports/metric_groups.c reports/prometheus.c reports/markdown.c reports/junit.c
 TESTS += reports/prometheus_test.c reports/markdown_test.c
 FUZZ += reports/texts_fuzz.c
+SRC += reports/headline.c reports/charts.c reports/overview.c reports/png.c
+TESTS += reports/png_test.c

@@ -176,16 +176,15 @@ static void tics(struct fb_strbuf *b, const struct matrix *x)
 	fb_strbuf_add(b, ")");
 }
 
-static void gp_text(struct fb_strbuf *b, const struct rep_figure *f, const struct matrix *x)
+static void gp_text(struct fb_strbuf *b, struct rep_figure *f, const struct matrix *x)
 {
 	double span = x->worst < 10 ? 10 : x->worst > 50 ? 50 : ceil(x->worst);
 
-	fb_strbuf_printf(b,
-		"# Redraw with: gnuplot %s.gp\nset encoding utf8\n"
-		"set terminal svg size 800,720 font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
-		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n",
-		f->id, f->id);
-	fb_strbuf_add(b, "set title ");
+	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\nset encoding utf8\n", f->id);
+	f->width = 800;
+	f->height = 720;
+	rep_gp_terminal(b, f);
+	fb_strbuf_add(b, "set datafile separator \"\\t\" missing 'NaN'\nset title ");
 	rep_gp_quoted(b, f->title);
 	fb_strbuf_printf(b,
 		"\nset size square\nset cbrange [%g:%g]\nset cblabel 'Share of the median [%%]'\n"

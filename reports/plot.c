@@ -16,16 +16,17 @@
 
 #define GNUPLOT_DEADLINE_NS 60000000000ull
 
+/* Takes the text. */
 static int write_text(const struct rep_figure *f, const char *dir, const char *ext,
-	void (*text)(struct fb_strbuf *, const struct rep_figure *), struct fb_err *e)
+	struct fb_strbuf *b, struct fb_err *e)
 {
 	char path[4096];
-	struct fb_strbuf b = {0};
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, f->id, ext) >= (int)sizeof(path))
+	size_t len = b->len;
+	char *s = fb_strbuf_take(b);
+	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, f->id, ext) >= (int)sizeof(path)) {
+		free(s);
 		return fb_fail_usage(e, "%s: the path is too long", dir);
-	text(&b, f);
-	size_t len = b.len;
-	char *s = fb_strbuf_take(&b);
+	}
 	int rc = s ? fb_write_file_atomic(path, s, len, e)
 		   : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s", path);
 	free(s);
@@ -34,10 +35,17 @@ static int write_text(const struct rep_figure *f, const char *dir, const char *e
 
 int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
 {
-	int rc = write_text(f, dir, "dat", rep_dat_text, e);
-	if (rc == 0)
-		rc = write_text(f, dir, "csv", rep_figure_csv, e);
-	return rc == 0 ? write_text(f, dir, "gp", rep_gp_text, e) : rc;
+	struct fb_strbuf dat = {0}, csv = {0}, gp = {0};
+	rep_dat_text(&dat, f);
+	int rc = write_text(f, dir, "dat", &dat, e);
+	if (rc != 0)
+		return rc;
+	rep_figure_csv(&csv, f);
+	rc = write_text(f, dir, "csv", &csv, e);
+	if (rc != 0)
+		return rc;
+	rep_gp_text(&gp, f);
+	return write_text(f, dir, "gp", &gp, e);
 }
 
 /* gnuplot says what is wrong last, after warnings and the line at fault. */
@@ -51,34 +59,17 @@ static const char *last_line(char *text)
 	return line ? line + 1 : text;
 }
 
-static int run_gnuplot(const char *program, const char *dir, const char *script, struct fb_err *e)
+int rep_gnuplot(const char *dir, const char *settings, const char *script, struct fb_err *e)
 {
 	static const char *const env[] = {"LC_ALL=C", NULL};
-	const char *const argv[] = {program, "-d", script, NULL};
+	char program[4096];
+	const char *argv[6] = {program, "-d"};
+	size_t n = 2;
 	struct fb_proc_opts o = {.env = env,
 		.cwd = dir,
 		.capture = 4096,
 		.deadline_ns = fb_deadline_in(GNUPLOT_DEADLINE_NS)};
 	struct fb_proc_result r;
-	int rc = fb_proc_run(argv, &o, &r, e);
-	if (rc == 0 && r.status != 0) {
-		const char *why = last_line(r.err);
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
-			"gnuplot ended with status %d on %s/%s: %s", r.status, dir, script, why);
-		fb_hint(e, "see it by: cd %s && gnuplot %s", dir, script);
-	}
-	fb_proc_result_free(&r);
-	return rc;
-}
-
-int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e)
-{
-	char program[4096], script[128], svg[4096];
-	f->svg[0] = '\0';
-	if (snprintf(svg, sizeof(svg), "%s/%s.svg", dir, f->id) >= (int)sizeof(svg))
-		return fb_fail_usage(e, "%s: the path is too long", dir);
-	/* A picture of an earlier run must not stand beside new data. */
-	unlink(svg);
 	if (fb_find_program("gnuplot", program, sizeof(program)) != 0) {
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOENT,
 			"gnuplot is not installed, so there are no pictures; their data and scripts are in %s",
@@ -87,8 +78,33 @@ int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e)
 			"apt-get install gnuplot-nox fonts-dejavu-core, then make the report again");
 		return -ENOENT;
 	}
+	if (settings) {
+		argv[n++] = "-e";
+		argv[n++] = settings;
+	}
+	argv[n++] = script;
+	int rc = fb_proc_run(argv, &o, &r, e);
+	if (rc == 0 && r.status != 0) {
+		const char *why = last_line(r.err);
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
+			"gnuplot ended with status %d on %s/%s: %s", r.status, dir,
+			script ? script : "", why);
+		fb_hint(e, "see it by: cd %s && gnuplot %s", dir, script ? script : "");
+	}
+	fb_proc_result_free(&r);
+	return rc;
+}
+
+int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e)
+{
+	char script[128], svg[4096];
+	f->svg[0] = '\0';
+	if (snprintf(svg, sizeof(svg), "%s/%s.svg", dir, f->id) >= (int)sizeof(svg))
+		return fb_fail_usage(e, "%s: the path is too long", dir);
+	/* A picture of an earlier run must not stand beside new data. */
+	unlink(svg);
 	snprintf(script, sizeof(script), "%s.gp", f->id);
-	int rc = run_gnuplot(program, dir, script, e);
+	int rc = rep_gnuplot(dir, NULL, script, e);
 	if (rc == 0)
 		snprintf(f->svg, sizeof(f->svg), "%s", svg);
 	return rc;

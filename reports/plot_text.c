@@ -218,6 +218,32 @@ void rep_gp_quoted(struct fb_strbuf *b, const char *s)
 	fb_strbuf_add(b, "'");
 }
 
+/* `tall`: the chart's own height as a share of the picture's. What stands so many pixels from an
+ * edge is told in it. */
+void rep_gp_terminal(struct fb_strbuf *b, const struct rep_figure *f)
+{
+	static const char *const names[] = {"pngcairo", "png"};
+	fb_strbuf_printf(b,
+		"if (!exists('png')) { png = 0 }\n"
+		"if (!exists('out')) { out = '%s.png' }\n"
+		"if (!exists('wide')) { wide = int(%d * png) }\n"
+		"if (!exists('high')) { high = int(%d * png) }\n"
+		"tall = png > 0 ? %d.0 * png / high : 1\n"
+		"if (png > 0) {\n",
+		f->id, f->width, f->height, f->height);
+	/* Letters of as many pixels as in the SVG: a point is 4/3 of them. */
+	for (int i = 0; i < 2; i++)
+		fb_strbuf_printf(b,
+			"\t%s\n\t\tset terminal %s size wide,high font 'DejaVu Sans,12' fontscale 0.75*png linewidth png%s noenhanced background '#ffffff'\n",
+			i ? "} else {" : "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {", names[i],
+			i ? "" : " pointscale png");
+	fb_strbuf_printf(b,
+		"\t}\n\tset output out\n} else {\n"
+		"\tset terminal svg size %d,%d font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
+		"\tset output '%s.svg'\n}\n",
+		f->width, f->height, f->id);
+}
+
 static unsigned log2_floor(uint64_t v)
 {
 	return 63u - (unsigned)__builtin_clzll(v | 1);
@@ -366,19 +392,18 @@ static void preamble(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	size_t cols = key_columns(f, s), rows = (keys + cols - 1) / cols;
 	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\n", f->id);
 	fb_strbuf_add(b, "set encoding utf8\nset colorsequence podo\n");
-	fb_strbuf_add(b,
-		"set terminal svg size 640,430 font 'DejaVu Sans,12' noenhanced background '#ffffff'\n");
-	fb_strbuf_printf(b, "set output '%s.svg'\nset datafile separator \"\\t\"\n", f->id);
+	rep_gp_terminal(b, f);
+	fb_strbuf_add(b, "set datafile separator \"\\t\"\n");
 	fb_strbuf_add(b,
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1\n");
 	fb_strbuf_printf(b,
-		"set key at graph 0, screen 0.915 left top horizontal maxcols %zu Left reverse samplen 2 noautotitle\n",
+		"set key at graph 0, screen 1-0.085*tall left top horizontal maxcols %zu Left reverse samplen 2 noautotitle\n",
 		cols);
 	/* A title of its own would stand below the key. */
 	fb_strbuf_printf(b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)rows);
 	rep_gp_quoted(b, f->title);
-	fb_strbuf_add(b, " at screen 0.5,0.955 center font 'DejaVu Sans,14'\nset ylabel ");
+	fb_strbuf_add(b, " at screen 0.5,1-0.045*tall center font 'DejaVu Sans,14'\nset ylabel ");
 	rep_gp_quoted(b, f->kind == REP_TAIL ? "Share of samples above" : rep_axis(f));
 	fb_strbuf_add(b, "\nset xlabel ");
 	if (f->kind == REP_TAIL)
@@ -388,8 +413,8 @@ static void preamble(struct fb_strbuf *b, const struct rep_figure *f, const stru
 	fb_strbuf_add(b, "\nset bmargin 5.2\nset label 1 ");
 	char where[320];
 	rep_gp_quoted(b, rep_measured(f, where, sizeof(where)));
-	fb_strbuf_add(
-		b, " at screen 0.985,0.03 right font 'DejaVu Sans,9' textcolor rgb '#777777'\n");
+	fb_strbuf_add(b,
+		" at screen 0.985,0.03*tall right font 'DejaVu Sans,9' textcolor rgb '#777777'\n");
 }
 
 static void size_axis(struct fb_strbuf *b, const struct span *s)

@@ -10,22 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/core/json.h"
 #include "bench/core/log.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
-#include "reports/csv.h"
+#include "reports/charts.h"
 #include "reports/first_screen.h"
 #include "reports/history.h"
-#include "reports/incast.h"
 #include "reports/junit.h"
 #include "reports/loss.h"
 #include "reports/markdown.h"
-#include "reports/pairs.h"
+#include "reports/png.h"
 #include "reports/prometheus.h"
 #include "reports/report_priv.h"
-#include "reports/training.h"
 
 struct report_cfg {
 	char *input, *output;
@@ -37,8 +36,10 @@ struct report_cfg {
 	char *prometheus, *junit;
 };
 
-enum format { FORMAT_NONE, FORMAT_HTML, FORMAT_MD };
-static const char *const format_names[] = {"auto", "html", "md", NULL};
+enum format { FORMAT_NONE, FORMAT_HTML, FORMAT_MD, FORMAT_PNG };
+static const char *const format_names[] = {"auto", "html", "md", "png", NULL};
+/* What each is written to. */
+static const char *const extensions[] = {".html", ".html", ".md", ".png"};
 
 static const struct fb_opt report_opts[] = {
 	{.name = "input",
@@ -58,7 +59,8 @@ static const struct fb_opt report_opts[] = {
 		.offset = offsetof(struct report_cfg, format),
 		.arg = "FORMAT",
 		.help = "html: the page with its plots; md: one page of Markdown, for a pull request "
-			"or a mail; auto is html, or none beside --prometheus and --junit",
+			"or a mail; png: an overview for a slide, and each chart; auto is html, or "
+			"none beside --prometheus and --junit",
 		.def = "auto",
 		.names = format_names},
 	{.name = "prometheus",
@@ -99,8 +101,13 @@ static const char report_notes[] =
 	"The plots of a run directory are in DIR/plots; those of one document, or of a page that -o\n"
 	"puts elsewhere, are beside the page (report.plots for report.html). Each figure has\n"
 	"ID.dat (tab-separated, its units in its first lines), ID.csv, ID.gp (a script to restyle and run\n"
-	"again: gnuplot ID.gp) and ID.svg. Without gnuplot there are no pictures, and the page says\n"
-	"so. results.csv and checks.csv there are the page's other tables.\n"
+	"again: gnuplot ID.gp, or gnuplot -e 'png = 2' ID.gp for ID.png of twice its size) and ID.svg.\n"
+	"Without gnuplot there are no pictures, and the page says so. results.csv and checks.csv there are\n"
+	"the page's other tables.\n"
+	"\n"
+	"--format png writes report.png (FILE.png), 1920 x 1080: verdict, scope, the four figures, up to\n"
+	"three charts and three findings; and ID.png of every chart beside its ID.svg, twice its size. The\n"
+	"paths are printed, the overview's first. With --plots-only: the charts alone. It needs gnuplot.\n"
 	"\n"
 	"--format md writes report.md (FILE.md), to the standard output with -o -. --prometheus is "
 	"replaced\n"
@@ -111,7 +118,8 @@ static const char report_notes[] =
 	"--history DIR: one value for each metric and run, and where its level changed (E-divisive,\n"
 	"confirmed by Mann-Whitney at 0.001 and by compare's floors). Advisory.\n"
 	"\n"
-	"Exit status: 0 written; 2 the input cannot be read; 3 the output cannot be written.";
+	"Exit status: 0 written; 2 the input cannot be read; 3 the output cannot be written; 77 --format png\n"
+	"without gnuplot.";
 
 static struct fb_opt_spec make_spec(struct report_cfg *cfg)
 {
@@ -148,7 +156,7 @@ static int with_extension(const char *path, const char *old, const char *ext, ch
 static int find_paths(const struct report_cfg *cfg, struct paths *p, struct fb_err *e)
 {
 	struct stat st;
-	const char *ext = cfg->format == FORMAT_MD ? ".md" : ".html";
+	const char *ext = extensions[cfg->format];
 	if (!cfg->input)
 		return fb_fail_usage(e, "report: of what? Usage: fabricbench report DIR|FILE");
 	if (stat(cfg->input, &st) != 0) {
@@ -178,54 +186,10 @@ static int find_paths(const struct report_cfg *cfg, struct paths *p, struct fb_e
 			     ? 0
 			     : -ENAMETOOLONG;
 	else if (rc == 0)
-		rc = with_extension(p->html, ".html", ".plots", p->plots, sizeof(p->plots));
+		rc = with_extension(p->html, ext, ".plots", p->plots, sizeof(p->plots));
 	if (rc != 0)
 		return fb_fail_usage(e, "report %s: the path is too long", cfg->input);
 	return 0;
-}
-
-/*
- * All figures. A missing gnuplot, or one that fails, costs pictures and nothing else: `why` then
- * says it for the page. Data that cannot be written are an error.
- */
-static int make_plots(
-	struct rep_figures *all, const struct paths *p, char *why, size_t len, struct fb_err *e)
-{
-	int rc = 0;
-	if (mkdir(p->plots, 0755) != 0 && errno != EEXIST)
-		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make the folder %s: %s",
-			p->plots, strerror(errno));
-	size_t n = all->n < REP_MAX_PICTURES ? all->n : REP_MAX_PICTURES;
-	if (n < all->n)
-		fb_warn("%zu figures: the first %zu are drawn, and the page has the tables of all",
-			all->n, n);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct fb_err one = {0};
-		fb_progress("figure %zu of %zu: %s", i + 1, n, all->v[i].id);
-		rc = rep_plot_data(&all->v[i], p->plots, e);
-		if (rc != 0 || rep_plot_draw(&all->v[i], p->plots, &one) == 0)
-			continue;
-		fb_progress_end();
-		if (!why[0]) /* once: the next would say the same */
-			fb_log_err(&one);
-		snprintf(why, len, "%s", one.msg);
-	}
-	fb_progress_end();
-	return rc;
-}
-
-/* The page's tables that are no figure's. */
-static int write_csv(const struct paths *p, const json_t *doc, const char *name,
-	void (*text)(struct fb_strbuf *, const json_t *), struct fb_err *e)
-{
-	char path[4200];
-	struct fb_strbuf b = {0};
-	snprintf(path, sizeof(path), "%s/%s", p->plots, name);
-	text(&b, doc);
-	int rc = b.failed ? fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s", path)
-			  : fb_write_file_atomic(path, b.s ? b.s : "", b.len, e);
-	fb_strbuf_free(&b);
-	return rc;
 }
 
 static int join_others(json_t *doc, const struct fb_opt_list *with, struct fb_err *e)
@@ -239,27 +203,35 @@ static int join_others(json_t *doc, const struct fb_opt_list *with, struct fb_er
 	return rc;
 }
 
-static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
-	const struct rep_incasts *incasts, const struct rep_losses *losses,
-	const struct rep_training *training, const struct paths *p, const json_t *doc,
-	const char *why, struct fb_err *e)
+/* The run directory of p, or "" for a lone document. */
+static const char *base_of(const struct paths *p, char *buf, size_t len)
+{
+	if (p->is_dir)
+		snprintf(buf, len, "%.*s", (int)(strlen(p->doc) - strlen("/run.json")), p->doc);
+	else
+		buf[0] = '\0';
+	return buf;
+}
+
+static int make_page(
+	const struct rep_charts *c, const struct paths *p, const json_t *doc, struct fb_err *e)
 {
 	char base[4096];
 	struct fb_strbuf b = {0};
-	snprintf(base, sizeof(base), "%.*s", (int)(strlen(p->doc) - strlen("/run.json")), p->doc);
+	base_of(p, base, sizeof(base));
 	struct rep_since since;
 	rep_since_find(p->is_dir ? base : NULL, doc, &since);
 	struct rep_page page = {.doc = doc,
 		.since = &since,
-		.figures = all,
-		.maps = maps,
-		.incasts = incasts,
-		.losses = losses,
-		.training = training,
+		.figures = &c->figures,
+		.maps = &c->maps,
+		.incasts = &c->incasts,
+		.losses = &c->losses,
+		.training = &c->training,
 		.base = p->is_dir ? base : NULL,
 		.data_name = base_name(p->doc),
 		.plots_name = base_name(p->plots),
-		.no_plots = why[0] ? why : NULL};
+		.no_plots = c->why[0] ? c->why : NULL};
 	rep_html(&b, &page);
 	size_t n = b.len;
 	char *text = fb_strbuf_take(&b);
@@ -273,36 +245,61 @@ static int make_page(const struct rep_figures *all, const struct rep_maps *maps,
 static int make_html(
 	const struct report_cfg *cfg, const struct paths *p, const json_t *doc, struct fb_err *e)
 {
-	struct rep_figures all = {0};
-	struct rep_maps maps = {0};
-	struct rep_incasts incasts = {0};
-	struct rep_losses losses = {0};
-	struct rep_training training = {0};
-	char why[768] = "";
-	int rc = rep_figures_build(doc, &all, e);
-	if (rc == 0)
-		rc = make_plots(&all, p, why, sizeof(why), e);
-	if (rc == 0)
-		rc = write_csv(p, doc, "results.csv", rep_csv_results, e);
-	if (rc == 0)
-		rc = write_csv(p, doc, "checks.csv", rep_csv_checks, e);
-	if (rc == 0)
-		rc = rep_maps_make(&maps, doc, p->plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_training_make(&training, doc, p->plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_incasts_make(&incasts, doc, p->plots, why, sizeof(why), e);
-	if (rc == 0)
-		rc = rep_losses_make(&losses, doc, p->plots, why, sizeof(why), e);
+	struct rep_charts c;
+	int rc = rep_charts_make(&c, doc, p->plots, e);
 	if (rc == 0 && !cfg->plots_only)
-		rc = make_page(&all, &maps, &incasts, &losses, &training, p, doc, why, e);
+		rc = make_page(&c, p, doc, e);
 	if (rc == 0)
 		printf("%s\n", cfg->plots_only ? p->plots : p->html);
-	rep_training_free(&training);
-	rep_losses_free(&losses);
-	rep_incasts_free(&incasts);
-	rep_maps_free(&maps);
-	rep_figures_free(&all);
+	rep_charts_free(&c);
+	return rc;
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* Everything is tried; *e is the first failure. */
+static int draw_png(const struct report_cfg *cfg, const struct paths *p, const json_t *doc,
+	const struct rep_chart *v, size_t n, struct fb_err *e)
+{
+	char base[4096], path[4400];
+	struct rep_since since;
+	struct fb_err two = {0};
+	int rc = rep_png_charts(v, n, p->plots, e);
+	base_of(p, base, sizeof(base));
+	rep_since_find(p->is_dir ? base : NULL, doc, &since);
+	int over =
+		cfg->plots_only ? 0 : rep_png_overview(doc, &since, v, n, p->plots, p->html, &two);
+	if (over == 0 && !cfg->plots_only)
+		printf("%s\n", p->html);
+	for (size_t i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s.png", p->plots, v[i].f->id);
+		if (access(path, R_OK) == 0)
+			printf("%s\n", path);
+	}
+	if (rc == 0 && over != 0)
+		*e = two;
+	return rc ? rc : over;
+}
+
+static int make_png(
+	const struct report_cfg *cfg, const struct paths *p, const json_t *doc, struct fb_err *e)
+{
+	struct rep_charts c;
+	size_t n = 0;
+	int rc = rep_png_able(e);
+	if (rc != 0)
+		return rc;
+	rc = rep_charts_make(&c, doc, p->plots, e);
+	struct rep_chart *v = rc == 0 ? rep_charts_list(&c, &n) : NULL;
+	if (rc == 0 && !v)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the list of charts");
+	if (rc == 0)
+		rc = draw_png(cfg, p, doc, v, n, e);
+	if (rc == 0 && c.why[0]) /* said when it happened */
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
+			"not every chart could be drawn: the reason stands above");
+	free(v);
+	rep_charts_free(&c);
 	return rc;
 }
 
@@ -354,8 +351,13 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	struct paths p = {0};
 	bool machines = cfg->prometheus || cfg->junit;
 	bool md = cfg->format == FORMAT_MD;
-	bool html =
-		!md && (!machines || cfg->format == FORMAT_HTML || cfg->output || cfg->plots_only);
+	bool png = cfg->format == FORMAT_PNG;
+	bool html = !md && !png &&
+		    (!machines || cfg->format == FORMAT_HTML || cfg->output || cfg->plots_only);
+	if (png && cfg->output && strcmp(cfg->output, "-") == 0)
+		return fb_fail_usage(e,
+			"--format png makes several files: name the overview's with "
+			"-o FILE.png");
 	if (md && cfg->plots_only)
 		return fb_fail_usage(e, "--plots-only makes pictures, and Markdown has none: leave "
 					"one of them out");
@@ -372,6 +374,8 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	rc = join_others(doc, &cfg->with, e);
 	if (rc == 0 && html)
 		rc = make_html(cfg, &p, doc, e);
+	if (rc == 0 && png)
+		rc = make_png(cfg, &p, doc, e);
 	if (rc == 0 && md)
 		rc = write_text(MARKDOWN, p.html, doc, base_name(p.doc), e);
 	if (rc == 0 && md && strcmp(p.html, "-") != 0)

@@ -62,8 +62,9 @@ struct rep_figure {
 	enum rep_kind kind;
 	struct rep_series *series;
 	size_t n;
-	uint64_t at_size; /* REP_TAIL */
-	char svg[4096];   /* drawn file, "" when gnuplot could not */
+	uint64_t at_size;  /* REP_TAIL */
+	int width, height; /* of the picture, in pixels */
+	char svg[4096];    /* drawn file, "" when gnuplot could not */
 };
 
 struct rep_figures {
@@ -102,6 +103,10 @@ const char *rep_measured(const struct rep_figure *f, char *buf, size_t len);
  * quotes only, where gnuplot neither runs back-ticks nor knows escapes. */
 void rep_dat_text(struct fb_strbuf *b, const struct rep_figure *f);
 void rep_gp_text(struct fb_strbuf *b, const struct rep_figure *f);
+/* The script's terminal and output: ID.svg of the figure's size; or, with
+ * `gnuplot -e "png = 2" ID.gp`, ID.png (or the file that `out` names) of twice as many; of `wide` x
+ * `high` where those are set. */
+void rep_gp_terminal(struct fb_strbuf *b, const struct rep_figure *f);
 /* A text as such a string, whatever it holds; what no SVG may hold is replaced. */
 void rep_gp_quoted(struct fb_strbuf *b, const char *s);
 /* The same points as CSV (csv.h), the series' label first. */
@@ -115,6 +120,10 @@ int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
 /* Draws dir/ID.svg by gnuplot, and notes its path in f->svg. @return 0; -ENOENT: no gnuplot here;
  * -EIO, -ETIMEDOUT: it failed */
 int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
+/* Runs a script in dir, after the settings (gnuplot's statements; NULL: none). script NULL: the
+ * settings alone. @return as rep_plot_draw() */
+int rep_gnuplot(
+	const char *dir, const char *settings, const char *script, struct fb_err *e) FB_MUST_CHECK;
 
 /* html.c: the page. */
 struct rep_maps;

@@ -28,15 +28,14 @@ static const json_t *get(const json_t *o, const char *key)
 
 /* `plot` is the height without the key, which stands below in so many columns. */
 static void gp_head(
-	struct fb_strbuf *b, const struct rep_figure *f, int plot, size_t entries, size_t columns)
+	struct fb_strbuf *b, struct rep_figure *f, int plot, size_t entries, size_t columns)
 {
 	int rows = (int)((entries + columns - 1) / columns), height = plot + 18 * rows;
-	fb_strbuf_printf(b,
-		"# Redraw with: gnuplot %s.gp\nset encoding utf8\n"
-		"set terminal svg size 800,%d font 'DejaVu Sans,12' noenhanced background '#ffffff'\n"
-		"set output '%s.svg'\nset datafile separator \"\\t\" missing 'NaN'\n",
-		f->id, height, f->id);
-	fb_strbuf_add(b, "set title ");
+	fb_strbuf_printf(b, "# Redraw with: gnuplot %s.gp\nset encoding utf8\n", f->id);
+	f->width = 800;
+	f->height = height;
+	rep_gp_terminal(b, f);
+	fb_strbuf_add(b, "set datafile separator \"\\t\" missing 'NaN'\nset title ");
 	rep_gp_quoted(b, f->title);
 	fb_strbuf_add(b, "\nset border 3 lc rgb '#8a949e'\nset tics out nomirror textcolor rgb "
 			 "'#333333'\nset grid xtics lc rgb '#e3e7ea' lt 1\n");
@@ -175,7 +174,7 @@ static void stack_kind(struct stack *s, struct fb_strbuf *dat, const char *name,
 	s->legend[s->kinds++] = (struct legend){name, colour};
 }
 
-static void stack_gp(struct fb_strbuf *gp, const struct rep_figure *f, const struct stack *s,
+static void stack_gp(struct fb_strbuf *gp, struct rep_figure *f, const struct stack *s,
 	const struct rep_train_row *rows, size_t n, const char *axis)
 {
 	gp_head(gp, f, bars_height(n), s->kinds, 3);

@@ -79,6 +79,10 @@ run report poisoned.json -o poisoned.html
 ends report-texts 0
 harmless report-texts-page poisoned.html
 verdict report-texts-csv "$(grep -l '^=\|^@' poisoned.plots/*.csv 2>&1)"
+run report poisoned.json --format png -o "it's \`a\` picture.png"
+ends report-texts-png 0 77
+harmless report-texts-png-alone poisoned.html
+verdict report-texts-png-drawn "$([[ $rc = 77 || $(grep -c '\.png$' out) -gt 1 ]] || echo 'no pictures, and status 0')"
 mkdir -p dir/parts && cp poisoned.json dir/run.json
 poison "$top/reports/testdata/every-key.json" every.json
 run report every.json -o every.html
