@@ -291,10 +291,10 @@ static int make_png(
 		return rc;
 	rc = rep_charts_make(&c, doc, p->plots, e);
 	struct rep_chart *v = rc == 0 ? rep_charts_list(&c, &n) : NULL;
-	if (rc == 0 && !v)
-		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the list of charts");
-	if (rc == 0)
+	if (v)
 		rc = draw_png(cfg, p, doc, v, n, e);
+	else if (rc == 0)
+		rc = fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the list of charts");
 	if (rc == 0 && c.why[0]) /* said when it happened */
 		rc = fb_fail(e, FB_EXIT_UNMEASURED, EIO,
 			"not every chart could be drawn: the reason stands above");

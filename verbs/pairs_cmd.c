@@ -499,13 +499,14 @@ static int run_command(
 	struct session s = {.c = c};
 	struct pairs_sim sim;
 	struct fb_err e = {0};
+	const bool simulate = c->o.simulate != NULL;
 	json_t *given = fb_opt_to_json(spec, true);
 	int status, rc = pairs_opts_fit(&c->o, &c->run, given, &e);
 
 	json_decref(given);
 	if (rc == 0)
 		rc = pairs_make_params(&c->o, &s.params, &e);
-	if (rc == 0 && c->o.simulate)
+	if (rc == 0 && simulate)
 		rc = pairs_sim_parse(&sim, c->o.simulate, &e);
 	else if (rc == 0 && c->o.expect_hosts)
 		rc = pairs_fleet_read(&s.fleet, c->o.expect_hosts, &e);
@@ -514,9 +515,9 @@ static int run_command(
 		return fb_cmd_fail(&e);
 	}
 	init_session(&s, c);
-	if (c->o.simulate && c->o.dry_run)
+	if (simulate && c->o.dry_run)
 		status = dry_run(c, sim.hosts, sim.rails);
-	else if (c->o.simulate)
+	else if (simulate)
 		status = run_simulated(spec, c, &s, &sim, argc, argv);
 	else
 		status = run_real(spec, c, &s, argc, argv);

@@ -242,7 +242,7 @@ static bool turn(struct pipes *p, pid_t pid, const struct fb_proc_opts *o, struc
 		close_fd(&p->err_r);
 	if (fds[2].revents)
 		feed(&p->in_w, in, left);
-	if (fds[3].revents & POLLIN)
+	if (o->watched && (fds[3].revents & POLLIN))
 		o->watched(o->watch_arg);
 	return waitpid(pid, w, WNOHANG) == pid;
 }
