@@ -25,7 +25,7 @@ expect() { # NAME STATUS PATTERN COMMAND...: that status, and the pattern in wha
 	timeout 120 "$@" >"$work/$name.out" 2>"$work/$name.err" </dev/null || status=$?
 	if ((status != want)); then
 		not_ok "$name" "status $status, not $want: $(tail -n 1 "$work/$name.err")"
-	elif ! cat "$work/$name.out" "$work/$name.err" | grep -qE -e "$pattern"; then
+	elif ! grep -qE -e "$pattern" "$work/$name.out" "$work/$name.err"; then
 		not_ok "$name" "nothing like \"$pattern\""
 	else
 		ok "$name"
