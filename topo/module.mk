@@ -24,6 +24,6 @@ SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c t
 	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
 	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
 	topo/node/watch.c topo/node/table.c topo/node/cmd.c
-TESTS += topo/node/node_test.c topo/node/gpu_test.c
+TESTS += topo/node/node_test.c topo/node/inventory_test.c topo/node/gpu_test.c
 FUZZ += topo/node/node_fuzz.c
 LDFLAGS_topo/node/gpu_test.c = -rdynamic
