@@ -132,7 +132,4 @@ int verbs_path(const struct verbs_end *local, const struct verbs_end *remote,
 enum fb_link_layer verbs_wire_of(
 	const struct verbs_end *local, const struct verbs_end *remote, bool *grh);
 
-/** RoCE v2 source port both ends use for a pair of QPs (kernel: rdma_calc_flow_label). */
-unsigned verbs_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, uint32_t flow_label);
-
 #endif

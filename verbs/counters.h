@@ -30,8 +30,6 @@ extern const char *const verbs_class_names[VERBS_NUM_CLASSES];
 
 /** Class of a driver's counter, or -1: it belongs to none, or the driver is not known here. */
 int verbs_counter_class(const char *driver, const char *counter);
-/** Is anything known of this driver? */
-bool verbs_counter_driver_known(const char *driver);
 
 /**
  * All of hw_counters and counters of one port, {"name": value}. The kernel caches hw_counters for

@@ -154,6 +154,5 @@ int verbs_params_settings_fit(
 	const struct verbs_params *p, const json_t *theirs, struct fb_err *e) FB_MUST_CHECK;
 
 uint64_t verbs_params_max_size(const struct verbs_params *p);
-bool verbs_params_has(const struct verbs_params *p, enum verbs_op op);
 
 #endif
