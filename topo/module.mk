@@ -1,3 +1,4 @@
+# What is near what in a node, its plan, checks of a node (node/) and of an InfiniBand fabric (fabric/).
 SRC += topo/model.c topo/load.c topo/cpus.c topo/pci.c topo/netdev.c topo/rdma.c topo/path.c topo/names.c \
 	topo/affinity.c topo/text.c topo/json.c topo/svg.c topo/cmd.c
 TESTS += topo/topo_test.c topo/robust_test.c
