@@ -89,6 +89,8 @@ struct verbs_end {
 	unsigned nqp;
 };
 
+/** The form in which one end tells the other what it is. @return new reference, NULL without memory
+ */
 json_t *verbs_end_to_json(const struct verbs_end *x);
 /** @return 0, -EPROTO with the key at fault: missing, wrong type or out of range */
 int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
