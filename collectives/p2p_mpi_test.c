@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "bench/core/plugin.h"
-#include "bench/core/proc.h"
 #include "bench/oob/oob.h"
+#include "bench/oob/test_mpirun.h"
 #include "collectives/exchange_cases.h"
 
 #define S(n) fb_deadline_in((uint64_t)(n)*1000000000u)
@@ -147,37 +147,9 @@ static int rank_main(const char *scenario)
 /* ---- the tests ---------------------------------------------------------------------------------
  */
 
-static int mpirun(const char *ranks, const char *scenario, struct fb_proc_result *r)
-{
-	static char self[4096];
-	struct fb_err e = {0};
-	const char *const argv[] = {"mpirun", "--oversubscribe", "-n", ranks, self, scenario, NULL};
-	const char *const env[] = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_plm=isolated", "OMPI_MCA_mpi_yield_when_idle=1",
-		/* As in the control channel's test: components that were unloaded have no names. */
-		"ASAN_OPTIONS=detect_leaks=0", "OMPI_MCA_btl_base_warn_component_unused=0", NULL};
-	const struct fb_proc_opts o = {.env = env, .capture = 65536, .deadline_ns = S(120)};
-	char path[4096];
-	if (fb_find_program("mpirun", path, sizeof(path)) != 0)
-		fb_test_skip("p2p-mpi", "mpirun is not here: apt-get install openmpi-bin");
-	if (!fb_plugin_open("mpi", &e))
-		fb_test_skip("p2p-mpi", "%s", e.msg);
-	assert_int_equal(fb_self_path(self, sizeof(self)), 0);
-	int rc = fb_proc_run(argv, &o, r, &e);
-	if (rc != 0)
-		fprintf(stderr, "%s\n", e.msg);
-	assert_int_equal(rc, 0);
-	return r->status;
-}
-
 static void expect_fine(const char *ranks, const char *scenario)
 {
-	struct fb_proc_result r = {0};
-	int status = mpirun(ranks, scenario, &r);
-	if (status != 0)
-		fprintf(stderr, "%s\n%s\n", r.out, r.err);
-	assert_int_equal(status, 0);
-	fb_proc_result_free(&r);
+	test_mpirun_fine("p2p-mpi", ranks, scenario, 120);
 }
 
 static void two_ranks(void **state)
@@ -202,7 +174,7 @@ static void a_killed_rank_ends_the_job(void **state)
 {
 	struct fb_proc_result r = {0};
 	const uint64_t begin = fb_clock_ns();
-	assert_int_not_equal(mpirun("3", "killed", &r), 0);
+	assert_int_not_equal(test_mpirun("p2p-mpi", "3", "killed", 120, &r), 0);
 	assert_true(fb_clock_ns() - begin < 60000000000u);
 	fb_proc_result_free(&r);
 }

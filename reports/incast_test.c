@@ -11,6 +11,7 @@
 
 #include "bench/core/json.h"
 #include "reports/incast.h"
+#include "reports/test_files.h"
 
 static json_t *result(
 	const char *name, const char *metric, const char *unit, int senders, double value)
@@ -63,26 +64,11 @@ static void make(struct rep_incasts *x, const json_t *doc, char *dir, size_t len
 	assert_int_equal(rep_incasts_make(x, doc, dir, why, sizeof(why), &e), 0);
 }
 
-static void file(const char *dir, const char *name, char *buf, size_t len)
-{
-	char path[256];
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	FILE *f = fopen(path, "r");
-	assert_non_null(f);
-	buf[fread(buf, 1, len - 1, f)] = '\0';
-	fclose(f);
-}
-
 static void clean(const char *dir)
 {
 	static const char *const names[] = {"incast-1.dat", "incast-1.gp", "incast-1.svg",
-		"incast-2.dat", "incast-2.gp", "incast-2.svg"};
-	char path[256];
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		unlink(path);
-	}
-	assert_int_equal(rmdir(dir), 0);
+		"incast-2.dat", "incast-2.gp", "incast-2.svg", NULL};
+	remove_folder(dir, names);
 }
 
 static void steps(void **state)

@@ -11,16 +11,11 @@
 #include "bench/core/json.h"
 #include "bench/core/strbuf.h"
 #include "reports/loss.h"
+#include "reports/test_files.h"
 
 static json_t *read_sample(void)
 {
-	char *text;
-	size_t len;
-	struct fb_err e = {0};
-	assert_int_equal(
-		fb_read_file("reports/testdata/every-key.json", 1 << 20, &text, &len, &e), 0);
-	json_t *all = fb_json_parse(text, len, "sample", &e);
-	free(text);
+	json_t *all = sample(FB_TESTDATA("reports", "every-key.json"));
 	json_t *doc = json_pack("{s:O, s:[], s:{s:{}}}", "loss", json_object_get(all, "loss"),
 		"results", "config", "effective");
 	json_decref(all);
@@ -56,26 +51,11 @@ static void make(struct rep_losses *x, const json_t *doc, char *dir, size_t len)
 	assert_int_equal(rep_losses_make(x, doc, dir, why, sizeof(why), &e), 0);
 }
 
-static void file(const char *dir, const char *name, char *buf, size_t len)
-{
-	char path[256];
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	FILE *f = fopen(path, "r");
-	assert_non_null(f);
-	buf[fread(buf, 1, len - 1, f)] = '\0';
-	fclose(f);
-}
-
 static void clean(const char *dir)
 {
 	static const char *const names[] = {"loss-1.dat", "loss-1.gp", "loss-1.svg",
-		"loss-training.dat", "loss-training.gp", "loss-training.svg"};
-	char path[256];
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-		unlink(path);
-	}
-	assert_int_equal(rmdir(dir), 0);
+		"loss-training.dat", "loss-training.gp", "loss-training.svg", NULL};
+	remove_folder(dir, names);
 }
 
 static char *page(const struct rep_losses *x)

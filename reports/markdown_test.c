@@ -12,19 +12,11 @@
 #include "bench/core/result.h"
 #include "reports/junit.h"
 #include "reports/markdown.h"
+#include "reports/test_files.h"
 
 #define SMALL FB_TESTDATA("reports", "small.json")
 #define HOSTILE \
 	"x|y\n# Head\n- `touch owned` <script>a</script> **b** [l](http://e) \"q\" 'p' \\ \x01]]>&"
-
-static json_t *small(void)
-{
-	struct fb_err e = {0};
-	json_t *doc = fb_doc_load(SMALL, &e);
-	if (!doc)
-		fail_msg("%s", e.msg);
-	return doc;
-}
 
 static char *page_of(const json_t *doc)
 {

@@ -1,3 +1,4 @@
+# Reads results only: report, compare, import.
 SRC += reports/incast.c reports/rates.c
 TESTS += reports/incast_test.c
 SRC += reports/figures.c reports/figure_values.c reports/pairs.c reports/plot.c reports/plot_text.c reports/markup.c reports/html.c \

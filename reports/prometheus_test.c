@@ -13,18 +13,10 @@
 #include "bench/core/json.h"
 #include "bench/core/result.h"
 #include "reports/prometheus.h"
+#include "reports/test_files.h"
 
 #define SMALL   FB_TESTDATA("reports", "small.json")
 #define HOSTILE "a\"b\\c\nfabricbench_owned 1\n# TYPE x\r`touch owned`<b>{}=,\x01 \xc3\xa9"
-
-static json_t *small(void)
-{
-	struct fb_err e = {0};
-	json_t *doc = fb_doc_load(SMALL, &e);
-	if (!doc)
-		fail_msg("%s", e.msg);
-	return doc;
-}
 
 static char *text_of(const json_t *doc)
 {

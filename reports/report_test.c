@@ -14,21 +14,13 @@
 #include "bench/core/result.h"
 #include "reports/report.h"
 #include "reports/report_priv.h"
+#include "reports/test_files.h"
 
 #define SMALL FB_TESTDATA("reports", "small.json")
 
 /* Everything a shell, gnuplot or a browser might take for its own. */
 #define HOSTILE \
 	"'; system \"touch owned\" `touch owned`\n!touch owned\n<script>alert(1)</script>\"&"
-
-static json_t *small(void)
-{
-	struct fb_err e = {0};
-	json_t *doc = fb_doc_load(SMALL, &e);
-	if (!doc)
-		fail_msg("%s", e.msg);
-	return doc;
-}
 
 static struct rep_figure *find(struct rep_figures *f, const char *id)
 {

@@ -175,17 +175,6 @@ free_sets:
 	return rc;
 }
 
-int topo_unbind_thread(const struct topo *t)
-{
-	if (!t->live || !t->allowed || !topo_cpulist_sane(t->allowed))
-		return 0;
-	hwloc_bitmap_t set = hwloc_bitmap_alloc();
-	int rc = set && hwloc_bitmap_list_sscanf(set, t->allowed) == 0 ? set_allowed(set) : -ENOMEM;
-
-	hwloc_bitmap_free(set);
-	return rc;
-}
-
 int topo_bind_memory(const struct topo *t, int numa, struct topo_binding *b, struct fb_err *e)
 {
 	unsigned long mask[MAX_NODES / (8 * sizeof(unsigned long))] = {0};

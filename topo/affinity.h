@@ -31,10 +31,6 @@ struct topo_binding {
 int topo_bind_thread_near(const struct topo *t, const char *rdma, int numa, struct topo_binding *b,
 	struct fb_err *e) FB_MUST_CHECK;
 
-/** Let the calling thread run again wherever it could when the topology was loaded. @return 0 or
- * -errno */
-int topo_unbind_thread(const struct topo *t);
-
 /**
  * Take the calling thread's future pages from one NUMA node (MPOL_BIND; from its nearest neighbours
  * never). Pages that exist stay where they are.

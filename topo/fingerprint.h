@@ -81,6 +81,7 @@ enum topo_diff_kind {
 	TOPO_DIFF_ORDER,    /**< alike, but numbered otherwise */
 	TOPO_DIFF_CPUS,
 };
+/** As it stands in documents. */
 const char *topo_diff_name(enum topo_diff_kind k);
 
 struct topo_diff_entry {

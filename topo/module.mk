@@ -1,3 +1,4 @@
+# What is near what in a node, its plan, checks of a node (node/) and of an InfiniBand fabric (fabric/).
 SRC += topo/model.c topo/load.c topo/cpus.c topo/pci.c topo/netdev.c topo/rdma.c topo/path.c topo/names.c \
 	topo/affinity.c topo/text.c topo/json.c topo/svg.c topo/cmd.c
 TESTS += topo/topo_test.c topo/robust_test.c
@@ -24,6 +25,6 @@ SRC += topo/node/node.c topo/node/roles.c topo/node/gpu.c topo/node/gpu_nvml.c t
 	topo/node/pci_links.c topo/node/pci_config.c topo/node/placement.c topo/node/host.c topo/node/ports.c \
 	topo/node/inventory.c topo/node/symmetry.c topo/node/health.c topo/node/shape.c topo/node/learn.c \
 	topo/node/watch.c topo/node/table.c topo/node/cmd.c
-TESTS += topo/node/node_test.c topo/node/gpu_test.c
+TESTS += topo/node/node_test.c topo/node/inventory_test.c topo/node/gpu_test.c
 FUZZ += topo/node/node_fuzz.c
 LDFLAGS_topo/node/gpu_test.c = -rdynamic

@@ -25,6 +25,7 @@ enum topo_nccl {
 	TOPO_NCCL_UNKNOWN,
 };
 
+/** As NCCL writes it: "PIX", "PXN". */
 const char *topo_nccl_name(enum topo_nccl c);
 /**
  * Classes of all pairs, [a * n + b], for devs of topo_devices(). From a GPU to a NIC it is the

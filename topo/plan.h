@@ -93,6 +93,7 @@ const char *topo_nic_role_name(enum topo_nic_role role);
 
 /* ---- steps of topo_plan_make() --------------------------------------------------------------- */
 
+/** Append a line for people; left out without memory. */
 void topo_plan_note(struct topo_plan *p, const char *fmt, ...) FB_PRINTF(2, 3);
 /** Fill nics[]: SPARE those that can carry training traffic, EXCLUDED the others with why. */
 void topo_plan_candidates(const struct topo *t, struct topo_plan *p);

@@ -390,16 +390,3 @@ enum fb_link_layer verbs_wire_of(const struct verbs_end *l, const struct verbs_e
 		return FB_LINK_ROCE_V1;
 	return l->gid_family == VERBS_GID_IPV4 ? FB_LINK_ROCE_V2_IPV4 : FB_LINK_ROCE_V2_IPV6;
 }
-
-unsigned verbs_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, uint32_t flow_label)
-{
-	uint32_t fl = flow_label & 0xfffff;
-
-	if (!fl) {
-		uint64_t v = (uint64_t)local_qpn * remote_qpn;
-		v ^= v >> 20;
-		v ^= v >> 40;
-		fl = (uint32_t)(v & 0xfffff);
-	}
-	return ((fl & 0x3fff) ^ (fl >> 14)) | 0xc000;
-}

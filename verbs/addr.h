@@ -89,6 +89,8 @@ struct verbs_end {
 	unsigned nqp;
 };
 
+/** The form in which one end tells the other what it is. @return new reference, NULL without memory
+ */
 json_t *verbs_end_to_json(const struct verbs_end *x);
 /** @return 0, -EPROTO with the key at fault: missing, wrong type or out of range */
 int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
@@ -131,8 +133,5 @@ int verbs_path(const struct verbs_end *local, const struct verbs_end *remote,
 /** Headers on the wire of that path, for the bound; *grh says whether InfiniBand carries a GRH. */
 enum fb_link_layer verbs_wire_of(
 	const struct verbs_end *local, const struct verbs_end *remote, bool *grh);
-
-/** RoCE v2 source port both ends use for a pair of QPs (kernel: rdma_calc_flow_label). */
-unsigned verbs_udp_sport(uint32_t local_qpn, uint32_t remote_qpn, uint32_t flow_label);
 
 #endif

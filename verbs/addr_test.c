@@ -353,17 +353,6 @@ static void manager_choices(void **state)
 	assert_non_null(strstr(e.msg, "106"));
 }
 
-static void source_ports(void **state)
-{
-	(void)state;
-	/* Known answers of rdma_calc_flow_label() and rdma_flow_label_to_udp_sport(): symmetric,
-	 * and in the dynamic range. */
-	assert_int_equal(verbs_udp_sport(0x11, 0x12, 0), 0xc132);
-	assert_int_equal(verbs_udp_sport(0x12, 0x11, 0), 0xc132);
-	assert_int_equal(verbs_udp_sport(1, 1, 0x4001), (0x0001 ^ 1) | 0xc000);
-	assert_true(verbs_udp_sport(0xffffff, 0xfffffe, 0) >= 0xc000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,7 +365,6 @@ int main(void)
 		cmocka_unit_test(partitions),
 		cmocka_unit_test(roce_paths_have_a_grh),
 		cmocka_unit_test(infiniband_needs_a_grh_across_subnets_only),
-		cmocka_unit_test(source_ports),
 		cmocka_unit_test(choice_by_address_family_and_vlan),
 		cmocka_unit_test(pkeys_by_value),
 		cmocka_unit_test(manager_choices),

@@ -69,6 +69,8 @@ struct verbs_rail {
 	unsigned qp_timeout, retry, rnr_retry; /**< in effect */
 };
 
+/** Where in a rail's memory, in bytes, what queue pair q sends stands; what it receives; one slot
+ * of that. */
 static inline size_t verbs_send_off(const struct verbs_rail *r, unsigned q)
 {
 	return (size_t)q * r->span;

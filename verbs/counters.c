@@ -107,14 +107,6 @@ int verbs_counter_class(const char *driver, const char *counter)
 	return -1;
 }
 
-bool verbs_counter_driver_known(const char *driver)
-{
-	for (size_t i = 0; i < MAP_SIZE; i++)
-		if (!strcmp(map[i].driver, driver))
-			return true;
-	return false;
-}
-
 static void read_folder(const struct fb_sysroot *r, const char *device, unsigned port,
 	const char *folder, json_t *into)
 {

@@ -30,8 +30,6 @@ extern const char *const verbs_class_names[VERBS_NUM_CLASSES];
 
 /** Class of a driver's counter, or -1: it belongs to none, or the driver is not known here. */
 int verbs_counter_class(const char *driver, const char *counter);
-/** Is anything known of this driver? */
-bool verbs_counter_driver_known(const char *driver);
 
 /**
  * All of hw_counters and counters of one port, {"name": value}. The kernel caches hw_counters for
@@ -48,13 +46,13 @@ void verbs_counters_settle(const struct fb_sysroot *r, const char *device, unsig
  */
 void verbs_counters_classify(const char *driver, const json_t *before, const json_t *after,
 	int64_t grown[VERBS_NUM_CLASSES]);
+/** The driver of a source ("rxe0/1", "rank1/rxe0/1"), "" where it is not known. */
+typedef const char *(*verbs_driver_of)(const void *arg, const char *source);
 /**
  * The classes of a finished result: adds to its `counters` {before, after, delta} the keys
  * `classes` {class: sum over both ends, null where no end has a counter of it}, `classes_by`
  * {source: {class: sum}, without those it has none of} and `classes_note` on what is not available.
- * @param driver the driver of a source ("rxe0/1", "rank1/rxe0/1"), "" where it is not known
  */
-typedef const char *(*verbs_driver_of)(const void *arg, const char *source);
 void verbs_counters_extend(json_t *counters, verbs_driver_of driver, const void *arg);
 
 /** Add one port, as {"driver", "counters"} read twice, to a result's `counters` {before, after,

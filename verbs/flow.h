@@ -69,6 +69,7 @@ void verbs_flow_kill(struct verbs_flow *f);
 /** The thread's own body, for tests: runs until f->quit. @return 0 or -errno, f->err filled */
 int verbs_flow_run(struct verbs_flow *f);
 
+/** Messages completed so far; any thread may ask. */
 static inline uint64_t verbs_flow_done(struct verbs_flow *f)
 {
 	return atomic_load_explicit(&f->done, memory_order_relaxed);

@@ -5,6 +5,7 @@
 
 #include "bench/core/opt.h"
 
+/** @return the exit status */
 int verbs_incast_main(int argc, char **argv);
 const struct fb_opt_spec *verbs_incast_spec(void);
 

@@ -175,7 +175,7 @@ static void make_spec(struct fb_opt_spec *spec, struct loss_options *o)
 	memset(spec, 0, sizeof *spec);
 	verbs_opts_without(own_words, o->rdma, sizeof o->rdma / sizeof o->rdma[0]);
 	spec->command = "verbs loss-sweep";
-	spec->usage = "[options] --netem DEV | --loss-command PROGRAM | --given  HOST";
+	spec->usage = "[options] (--netem DEV | --loss-command PROGRAM | --given) HOST...";
 	spec->summary = "What packet loss costs: goodput and tail against loss, and a model of it.";
 	spec->notes = notes;
 	spec->sets[0].title = "Loss";

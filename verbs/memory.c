@@ -263,11 +263,3 @@ int verbs_mem_get(const struct verbs_mem *m, size_t off, void *to, size_t len, s
 	memcpy(to, m->p + off, len);
 	return 0;
 }
-
-int verbs_mem_clear(struct verbs_mem *m, size_t off, size_t len, struct fb_err *e)
-{
-	if (m->ops)
-		return len ? m->ops->fill(m->gpu, m->p + off, 0, len, e) : 0;
-	memset(m->p + off, 0, len);
-	return 0;
-}

@@ -56,7 +56,6 @@ int verbs_mem_put(struct verbs_mem *m, size_t off, const void *from, size_t len,
 	struct fb_err *e) FB_MUST_CHECK;
 int verbs_mem_get(const struct verbs_mem *m, size_t off, void *to, size_t len,
 	struct fb_err *e) FB_MUST_CHECK;
-int verbs_mem_clear(struct verbs_mem *m, size_t off, size_t len, struct fb_err *e) FB_MUST_CHECK;
 
 /** Huge pages of the default size: bytes of one, how many are free; 0 where there are none. Exposed
  * for tests. */

@@ -25,8 +25,6 @@ static void host_memory(void **state)
 	assert_memory_equal(m.p + 9996, "abcd", 4);
 	assert_int_equal(verbs_mem_get(&m, 9996, got, 4, &e), 0);
 	assert_memory_equal(got, "abcd", 4);
-	assert_int_equal(verbs_mem_clear(&m, 9996, 2, &e), 0);
-	assert_memory_equal(m.p + 9996, "\0\0cd", 4);
 	verbs_mem_free(&m);
 	assert_null(m.p);
 	verbs_mem_free(&m);
@@ -72,9 +70,6 @@ static void gpu_by_its_table(void **state)
 	assert_int_equal(verbs_mem_put(&m, 4088, "12345678", 8, &e), 0);
 	assert_int_equal(verbs_mem_get(&m, 4088, got, 8, &e), 0);
 	assert_memory_equal(got, "12345678", 8);
-	assert_int_equal(verbs_mem_clear(&m, 4088, 8, &e), 0);
-	assert_int_equal(verbs_mem_get(&m, 4088, got, 8, &e), 0);
-	assert_memory_equal(got, "\0\0\0\0\0\0\0\0", 8);
 	verbs_mem_free(&m);
 	assert_int_equal(verbs_mem_alloc_ops(&m, &fb_mem_host, 1, 4096, &e), -ENODEV);
 	assert_non_null(strstr(e.msg, "gpu:1"));

@@ -40,6 +40,7 @@ static inline void verbs_meter_start(struct verbs_meter *m, uint64_t zero)
 	m->bursts = 0;
 }
 
+/** Into the series what has arrived since the last time. */
 static inline void verbs_meter_flush(struct verbs_meter *m)
 {
 	if (m->series && m->pending)

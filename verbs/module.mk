@@ -1,3 +1,4 @@
+# RDMA: devices, connections, latency, bandwidth, load, incast, loss, pairs; lossless/ checks ports and switches.
 SRC += verbs/addr.c verbs/bandwidth.c verbs/cm.c verbs/cmd.c verbs/conn.c verbs/counters.c verbs/crew.c verbs/dev.c \
 	verbs/latency.c verbs/loops.c verbs/loops_bw.c verbs/loops_lat.c verbs/loops_lossy.c verbs/memory.c verbs/ops.c verbs/params.c \
 	verbs/place.c verbs/serve.c verbs/session.c verbs/sniff.c verbs/state.c verbs/wait.c verbs/wc.c verbs/xrc.c

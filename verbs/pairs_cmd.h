@@ -5,6 +5,7 @@
 
 struct fb_opt_spec;
 
+/** @return the exit status */
 int verbs_pairs_main(int argc, char **argv);
 const struct fb_opt_spec *verbs_pairs_spec(void);
 

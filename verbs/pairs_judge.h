@@ -122,6 +122,7 @@ enum pairs_link_state {
 	PAIRS_LINK_FAILED, /**< failed again in confirmation, both hosts measured elsewhere */
 	PAIRS_LINK_SLOW,   /**< convicted */
 };
+/** As it stands in documents. */
 const char *pairs_link_state_name(enum pairs_link_state s);
 
 /** A link that was ever suspected; others are not listed. */

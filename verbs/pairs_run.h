@@ -34,6 +34,7 @@ struct pairs_fleet {
 	uint32_t *group; /**< racks as numbers; NULL without racks */
 	bool *absent;
 };
+/** Free what it holds, not *f. */
 void pairs_fleet_free(struct pairs_fleet *f);
 /** Room for one more member. @return it, zeroed with rank -1, or NULL without memory */
 struct pairs_member *pairs_fleet_add(struct pairs_fleet *f);

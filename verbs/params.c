@@ -606,14 +606,6 @@ uint64_t verbs_params_max_size(const struct verbs_params *p)
 	return max;
 }
 
-bool verbs_params_has(const struct verbs_params *p, enum verbs_op op)
-{
-	for (int i = 0; i < p->nops; i++)
-		if (p->ops[i] == (int)op)
-			return true;
-	return false;
-}
-
 void verbs_opts_without(const char *const *but, struct fb_opt *out, size_t cap)
 {
 	size_t n = 0;

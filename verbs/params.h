@@ -131,6 +131,7 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
  */
 int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err *e) FB_MUST_CHECK;
 
+/** The form in which a client sends them. @return new reference, NULL without memory */
 json_t *verbs_params_to_json(const struct verbs_params *p);
 /** @return 0, or -EPROTO with the key that is missing, of a wrong type or out of range */
 int verbs_params_from_json(struct verbs_params *p, const json_t *j, struct fb_err *e) FB_MUST_CHECK;
@@ -154,6 +155,5 @@ int verbs_params_settings_fit(
 	const struct verbs_params *p, const json_t *theirs, struct fb_err *e) FB_MUST_CHECK;
 
 uint64_t verbs_params_max_size(const struct verbs_params *p);
-bool verbs_params_has(const struct verbs_params *p, enum verbs_op op);
 
 #endif

@@ -35,6 +35,7 @@ static inline uint64_t verbs_schedule_due(const struct verbs_schedule *s)
 	return s->start + (uint64_t)((unsigned __int128)s->k * s->gap >> VERBS_SCHEDULE_FRAC);
 }
 
+/** The event that was due has been: the next one is due a gap later. */
 static inline void verbs_schedule_pass(struct verbs_schedule *s)
 {
 	s->k++;

@@ -28,6 +28,7 @@ struct verbs_series {
 	uint64_t worst_at;    /**< number of that window */
 };
 
+/** Begin anew, in windows of `window_ns`, at least VERBS_SERIES_MIN_NS. */
 void verbs_series_reset(struct verbs_series *s, uint64_t window_ns);
 /** Bytes that had arrived by `t` ns of the batch under way. Never earlier than the last call's. */
 void verbs_series_add(struct verbs_series *s, uint64_t t, uint64_t bytes);

@@ -34,6 +34,7 @@ void verbs_sniff_until(int fd, uint64_t deadline, atomic_int *stop, struct verbs
 /** Packets that the kernel could not hand over since the last call. */
 unsigned verbs_sniff_drops(int fd);
 
+/** The command. @return its exit status */
 int verbs_sniff_main(int argc, char **argv);
 
 #endif

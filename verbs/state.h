@@ -46,6 +46,11 @@ enum verbs_op verbs_point_op(const struct fb_point *p);
 /** First rail and how many: one, or all of them. */
 unsigned verbs_point_rails(const struct verbs_state *s, const struct fb_point *p, unsigned *first);
 
+/**
+ * Open the rails of the job's devices and connect them with the other end; collective.
+ * @param s receives it; verbs_state_close() frees. @return 0, or -errno: the same cause at both
+ * ends
+ */
 int verbs_state_open(struct fb_run *run, const struct verbs_job *job, struct verbs_state **s,
 	struct fb_err *e) FB_MUST_CHECK;
 void verbs_state_close(struct verbs_state *s);

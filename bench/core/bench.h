@@ -94,6 +94,7 @@ struct fb_validity {
 	enum fb_valid state; /**< worst so far */
 	json_t *reasons;     /**< array of strings; owned by run control */
 };
+/** Add a reason; the state becomes the worse of the two. Without memory only the state is kept. */
 void fb_validity_add(struct fb_validity *v, enum fb_valid state, const char *fmt, ...)
 	FB_PRINTF(3, 4);
 

@@ -3,7 +3,7 @@
  * Physical bounds from the header formats. Only the direction that carries the payload counts: the
  * acknowledgements of an RC connection, and the request of a read, go the other way.
  *
- * Left out, so that the bound stays a bound: PCIe's DLLPs, InfiniBand's start and end delimiters
+ * Left out, so that the bound stays a bound: InfiniBand's start and end delimiters
  * and its link packets, Ethernet's pause frames. Each would only lower it by less than 1 %.
  */
 #include "bench/core/bound.h"
@@ -82,26 +82,4 @@ double fb_header_efficiency(enum fb_link_layer link, enum fb_rdma_op op, bool gr
 {
 	uint64_t wire = fb_wire_bytes(link, op, grh, vlan, msg_bytes, mtu_bytes);
 	return wire ? (double)msg_bytes / (double)wire : 0;
-}
-
-double fb_pcie_bytes_per_s(double gt_s, unsigned lanes, unsigned mps_bytes)
-{
-	/* A posted write with a 64-bit address: 4 DW of header; before FLIT mode also a start (1
-	 * with its END, 4 from Gen3 on, sequence number included there) and LCRC: 1+2+4+1 or 4+4
-	 * bytes. */
-	static const struct {
-		double gt_s, code;
-		unsigned tlp;
-	} gens[] = {
-		{2.5, 8.0 / 10, 16 + 8}, {5, 8.0 / 10, 16 + 8}, {8, 128.0 / 130, 16 + 8},
-		{16, 128.0 / 130, 16 + 8}, {32, 128.0 / 130, 16 + 8},
-		{64, 236.0 / 256, 16}, /* PCIe 6.0 FLIT: 236 TLP, 6 DLP, 8 CRC, 6 FEC */
-	};
-	for (unsigned i = 0; i < sizeof(gens) / sizeof(gens[0]); i++) {
-		if (gens[i].gt_s != gt_s)
-			continue;
-		double raw = gt_s * 1e9 / 8 * gens[i].code * lanes;
-		return mps_bytes ? raw * mps_bytes / (double)(mps_bytes + gens[i].tlp) : raw;
-	}
-	return 0;
 }

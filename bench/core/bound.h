@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Physical bounds: what the wire and the bus allow, so that every figure can stand beside the share
- * it reached. Over 101 % of a physical bound a figure is INVALID, not great.
+ * Physical bounds: what the wire allows (a PCIe link: topo_link_bandwidth()), so that every figure
+ * can stand beside the share it reached. Over 101 % of a physical bound a figure is INVALID, not
+ * great.
  */
 #ifndef FB_CORE_BOUND_H
 #define FB_CORE_BOUND_H
@@ -38,9 +39,5 @@ uint64_t fb_wire_bytes(enum fb_link_layer link, enum fb_rdma_op op, bool grh, bo
  * message. */
 double fb_header_efficiency(enum fb_link_layer link, enum fb_rdma_op op, bool grh, bool vlan,
 	uint64_t msg_bytes, uint32_t mtu_bytes);
-/** PCIe payload bandwidth of one direction in bytes/s, after line code (8b/10b, 128b/130b; 1 for 64
- * GT/s: 236 TLP bytes in a FLIT of 256) and TLP headers at the given max payload size (0: before
- * TLP headers). gt_s: 2.5, 5, 8, 16, 32, 64. 0: unknown speed. */
-double fb_pcie_bytes_per_s(double gt_s, unsigned lanes, unsigned mps_bytes);
 
 #endif

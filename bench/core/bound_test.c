@@ -89,30 +89,11 @@ static void test_efficiency(void **st)
 	}
 }
 
-static void test_pcie(void **st)
-{
-	/* Before TLP headers: Gen1 x1 250 MB/s, Gen2 x8 4 GB/s, Gen3 x16 15.754, Gen4 31.508, Gen5
-	 * 63.015 GB/s. */
-	assert_float_equal(fb_pcie_bytes_per_s(2.5, 1, 0), 250e6, 1);
-	assert_float_equal(fb_pcie_bytes_per_s(5, 8, 0), 4e9, 1);
-	assert_float_equal(fb_pcie_bytes_per_s(8, 16, 0), 15.754e9, 1e6);
-	assert_float_equal(fb_pcie_bytes_per_s(16, 16, 0), 31.508e9, 1e6);
-	assert_float_equal(fb_pcie_bytes_per_s(32, 16, 0), 63.015e9, 1e6);
-	/* Gen6: 236 of 256 bytes of a FLIT: 118 GB/s. */
-	assert_float_equal(fb_pcie_bytes_per_s(64, 16, 0), 118e9, 1);
-	/* 24 bytes around each TLP: 256/280 and 128/152. */
-	assert_float_equal(fb_pcie_bytes_per_s(8, 16, 256), 14.404e9, 1e6);
-	assert_float_equal(fb_pcie_bytes_per_s(8, 16, 128), 13.266e9, 1e6);
-	assert_true(fb_pcie_bytes_per_s(7, 16, 256) == 0);
-	assert_true(fb_pcie_bytes_per_s(8, 0, 256) == 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wire_bytes),
 		cmocka_unit_test(test_efficiency),
-		cmocka_unit_test(test_pcie),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

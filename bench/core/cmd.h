@@ -21,8 +21,8 @@ struct fb_cmd {
 	const struct fb_opt_spec *(*spec)(void);
 };
 
-/** Print an error with its remedy on stderr and return its exit status. */
 struct fb_err;
+/** Print an error with its remedy on stderr. @return its exit status */
 int fb_cmd_fail(const struct fb_err *e);
 
 #endif

@@ -41,6 +41,7 @@ static inline unsigned fb_hist_bucket(uint64_t v)
 uint64_t fb_hist_bucket_low(unsigned bucket);
 uint64_t fb_hist_bucket_width(unsigned bucket);
 
+/** Empty. There is nothing to free. */
 void fb_hist_init(struct fb_hist *h);
 /** Add one value in ns; under 20 instructions in the common path. */
 void fb_hist_add(struct fb_hist *h, uint64_t v);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * INI files of this suite, by libinih: "[section]", "key = value", comments from # or ; at a line's
- * start. Multi-line values and inline comments are off; a line the library would cut silently, a
- * control character, or a line that is neither is refused with its number.
+ * start, and from a ; after white space. Multi-line values are off; a line the library would cut
+ * silently, a control character, or a line that is neither is refused with its number. Plans, whose
+ * values may hold a ;, have a reader of their own (plan.h).
  */
 #ifndef FB_CORE_INI_H
 #define FB_CORE_INI_H

@@ -1,3 +1,4 @@
+# What everything else stands on: errors, options, clock, statistics, results, plans, children, the door to /sys.
 SRC += bench/core/err.c bench/core/log.c bench/core/strbuf.c
 SRC += bench/core/opt.c bench/core/opt_help.c bench/core/units.c bench/core/clock.c bench/core/hist.c bench/core/stats.c \
 	bench/core/bound.c

@@ -37,6 +37,7 @@ struct fb_plugin {
 	const struct gemm_ops *gemm;
 	const struct p2p_ops *p2p; /**< the messages of a training step; NULL: none */
 };
+/** What a plug-in exports; its table is constant and its own. */
 const struct fb_plugin *fabricbench_plugin_v1(void);
 
 /** Names of all plug-ins, NULL-terminated. */

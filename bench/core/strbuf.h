@@ -20,6 +20,7 @@ struct fb_strbuf {
 	bool failed;
 };
 
+/** Each appends. `s` may hold anything but a NUL; fb_strbuf_addn() takes `n` bytes as they are. */
 void fb_strbuf_printf(struct fb_strbuf *b, const char *fmt, ...) FB_PRINTF(2, 3);
 void fb_strbuf_vprintf(struct fb_strbuf *b, const char *fmt, va_list ap) FB_PRINTF(2, 0);
 void fb_strbuf_add(struct fb_strbuf *b, const char *s);

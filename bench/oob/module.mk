@@ -1,3 +1,4 @@
+# How ranks find each other and talk outside the fabric.
 SRC += bench/oob/oob.c bench/oob/open.c bench/oob/env.c bench/oob/local.c \
 	bench/oob/frame.c bench/oob/conn.c bench/oob/tcp.c bench/oob/dial.c bench/oob/listen.c bench/oob/meet.c
 TESTS += bench/oob/tcp_test.c

@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "bench/core/clock.h"
-#include "bench/core/plugin.h"
-#include "bench/core/proc.h"
 #include "bench/oob/oob.h"
+#include "bench/oob/test_mpirun.h"
 
 #define S(n) fb_deadline_in((uint64_t)(n)*1000000000u)
 
@@ -155,36 +154,12 @@ static int rank_main(const char *scenario)
 
 static int mpirun(const char *scenario, struct fb_proc_result *r)
 {
-	static char self[4096];
-	struct fb_err e = {0};
-	const char *const argv[] = {"mpirun", "--oversubscribe", "-n", "3", self, scenario, NULL};
-	const char *const env[] = {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-		"OMPI_MCA_plm=isolated",
-		/* Open MPI unloads its components before it ends: their leaks have no name
-		 that a suppression could list. Errors are found all the same. */
-		"ASAN_OPTIONS=detect_leaks=0", "OMPI_MCA_btl_base_warn_component_unused=0", NULL};
-	const struct fb_proc_opts o = {.env = env, .capture = 65536, .deadline_ns = S(60)};
-	char path[4096];
-	if (fb_find_program("mpirun", path, sizeof(path)) != 0)
-		fb_test_skip("oob-mpi", "mpirun is not here: apt-get install openmpi-bin");
-	if (!fb_plugin_open("mpi", &e))
-		fb_test_skip("oob-mpi", "%s", e.msg);
-	assert_int_equal(fb_self_path(self, sizeof(self)), 0);
-	int rc = fb_proc_run(argv, &o, r, &e);
-	if (rc != 0)
-		fprintf(stderr, "%s\n", e.msg);
-	assert_int_equal(rc, 0);
-	return r->status;
+	return test_mpirun("oob-mpi", "3", scenario, 60, r);
 }
 
 static void expect_fine(const char *scenario)
 {
-	struct fb_proc_result r = {0};
-	int status = mpirun(scenario, &r);
-	if (status != 0)
-		fprintf(stderr, "%s\n%s\n", r.out, r.err);
-	assert_int_equal(status, 0);
-	fb_proc_result_free(&r);
+	test_mpirun_fine("oob-mpi", "3", scenario, 60);
 }
 
 static void all_calls(void **state)

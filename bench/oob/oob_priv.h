@@ -168,8 +168,6 @@ struct oob_tcp {
 };
 /** Make o a tcp star of `size` ranks; connections are filled in by the caller. */
 int oob_tcp_init(struct fb_oob *o, int rank, int size, struct fb_err *e);
-/** Look at all connections, waiting at most `ms` for news. @return 0, or t->dead.code */
-int oob_tcp_pump(struct fb_oob *o, int ms);
 /** End everything with this cause and tell the others, but for rank `except` (-1: tell all). */
 void oob_tcp_die(struct fb_oob *o, const struct fb_err *why, int except);
 

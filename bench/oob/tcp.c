@@ -226,11 +226,6 @@ static int pump(struct fb_oob *o, int out, int ms)
 	return t->dead.code;
 }
 
-int oob_tcp_pump(struct fb_oob *o, int ms)
-{
-	return pump(o, -1, ms);
-}
-
 /* One turn of a wait for `rank`: 0 to go on. */
 static int turn(struct fb_oob *o, int rank, int out, uint64_t begin, uint64_t deadline,
 	const char *what, struct fb_err *e)

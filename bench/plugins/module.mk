@@ -1,3 +1,4 @@
+# Plug-ins: each fills ops tables, includes nothing else, and becomes fabricbench-NAME.so.
 PLUGIN_dnnl := bench/plugins/dnnl/plugin.c
 PLUGIN_cuda := bench/plugins/cuda/plugin.c bench/plugins/cuda/mem.c bench/plugins/cuda/gemm.c
 PLUGIN_nccl := bench/plugins/nccl/plugin.c

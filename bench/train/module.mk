@@ -1,3 +1,4 @@
+# A real training step: model, sharding strategies, schedule, engine, MFU, verdict; the GPU checks beside it.
 SRC += bench/train/gemm_check.c bench/train/peaks.c bench/train/gpu_check.c bench/train/gpu_verify.c bench/train/gpu_bench.c
 TESTS += bench/train/gemm_test.c bench/train/peaks_test.c
 SRC += bench/train/model.c bench/train/model_file.c bench/train/strategy.c \

@@ -6,31 +6,9 @@
 # Prints "ok NAME" or "not ok NAME: why".
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" check-ranks
 trees=$top/verbs/lossless/testdata/trees
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" check-ranks; rm -rf "$work"' EXIT
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-
-# A port that nobody has now: bash can only ask by connecting.
-free_port() {
-	local port
-	for ((;;)); do
-		port=$((20000 + RANDOM % 12000))
-		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
-	done
-	echo "$port"
-}
 
 machine() { # NAME TREE [LINE]
 	printf 'include %s\n/proc/sys/kernel/hostname = %s\n%s\n' "$(realpath --relative-to="$work" "$trees/$2.tree")" "$1" "${3:-}" >"$work/$1.tree"

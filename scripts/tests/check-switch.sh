@@ -4,35 +4,11 @@
 # check switch from outside: formats, profiles, both ends of a cable, statuses, what is refused, what is printed.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" check-switch
+prefix=(check switch)
 data=$top/verbs/lossless/testdata/switch
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" check-switch; rm -rf "$work"' EXIT
 site26=$top/scripts/profiles/dscp26-cnp48-6.ini
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$program" check switch "$@" >"$work/out" 2>"$work/err" || rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err")")"
-}
-holds() { # NAME JQ
-	verdict "$1" "$(jq -e "$2" "$work/out" >/dev/null 2>&1 || echo "the document is not $2")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2")"
-}
 
 run --list
 ends list 0

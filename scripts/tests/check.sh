@@ -5,34 +5,9 @@
 # every refusal say what helps.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" check
 trees=$top/verbs/lossless/testdata/trees
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" check; rm -rf "$work"' EXIT
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$program" "$@" >"$work/out" 2>"$work/err" || rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err")")"
-}
-holds() { # NAME FILE JQ
-	verdict "$1" "$(jq -e "$3" "$2" >/dev/null 2>&1 || echo "$2 is not $3")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2")"
-}
 
 # Machines as text, made into folders.
 for name in vendor-good pfc-off pfc-two healthy-dscp13 upstream upstream-root efa ib-hdr ib-init bare; do

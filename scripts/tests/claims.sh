@@ -4,35 +4,10 @@
 # claims from outside: the article's file, whatever its rows are called; statuses; rows that cannot be read; a plan; the page.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" claims
 data=$top/bench/predict/testdata
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" claims; rm -rf "$work"' EXIT
 header='id,kind,model,params,gpu,n_gpus,gpus_per_node,mem_gb,seq_len,tokens_per_gpu,dtype,strategy,tp,pp,dp,nic_gbps_per_gpu,quantity,value,unit,source,quote'
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$program" "$@" >"$work/out" 2>"$work/err" || rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err")")"
-}
-holds() { # NAME FILE JQ
-	verdict "$1" "$(jq -e "$3" "$2" >/dev/null 2>&1 || echo "$2 is not $3")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2")"
-}
 
 run claims "$data/article_claims.csv" --json
 ends article 0

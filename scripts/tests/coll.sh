@@ -4,49 +4,8 @@
 # Collectives from outside: every operation on every type between threads, MPI ranks, wrong bytes found and
 # located, wrong words refused, backends that are not here. Prints "ok NAME", "not ok NAME: why", "skip ID: reason".
 set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-work=$(mktemp -d)
-trap '"${0%/*}/../keep-documents" "$work" coll; rm -rf "$work"' EXIT
-rc=0
-
-run() { # ARGUMENTS: the status in $rc
-	timeout -k 5 100 "$program" "$@" >"$work/out" 2>"$work/err" </dev/null
-	rc=$?
-}
-
-# As root, more ranks than cores, no ssh; PMIx's folder must have a short path, hence not TMPDIR.
-mpi() { # RANKS ARGUMENTS: the status in $rc
-	local n=$1
-	shift
-	env TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
-		OMPI_MCA_mpi_yield_when_idle=1 timeout -k 5 100 mpirun --oversubscribe -n "$n" "$program" "$@" \
-		>"$work/out" 2>"$work/err" </dev/null
-	rc=$?
-}
-
-ends() { # NAME STATUS [TEXT]: the last command ended so, and said so
-	if [[ $rc != "$2" ]]; then
-		echo "not ok $1: status $rc, not $2: $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	elif [[ -n ${3:-} ]] && ! grep -qE -- "$3" "$work/err"; then
-		echo "not ok $1: it does not say '$3': $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	else
-		echo "ok $1"
-	fi
-}
-
-holds() { # NAME FILE JQ-CONDITION
-	local said
-	if said=$(jq -e "$3" "$2" 2>&1); then
-		echo "ok $1"
-	else
-		echo "not ok $1: $3 does not hold: ${said:0:200}"
-	fi
-}
-
-has_plugin() { # NAME
-	"$program" features --json | jq -e --arg n "plug-in $1" \
-		'.parts[] | select(.name == $n) | .state != "missing"' >/dev/null
-}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" coll
 
 fast=(-n 20 -w 2)
 
@@ -103,18 +62,18 @@ holds measured-on-the-cpu "$work/float.json" '[.results[].where] | unique | . ==
 if ! has_plugin mpi || ! command -v mpirun >/dev/null; then
 	echo "skip coll-mpi: the MPI plug-in or mpirun is not here"
 else
-	mpi 2 coll all_reduce -b 8 -e 4M "${fast[@]}" --output "$work/mpi.json" --quiet
+	mpi -n 2 "$program" coll all_reduce -b 8 -e 4M "${fast[@]}" --output "$work/mpi.json" --quiet
 	ends mpi-all-reduce 0
 	holds mpi-one-document "$work/mpi.json" \
 		'[.results[].params | .backend == "mpi" and .ranks == 2] | all'
 	holds mpi-every-size "$work/mpi.json" '[.results[] | select(.metric == "time")] | length == 20'
-	mpi 3 coll all -d int32 -b 1000 -e 100K -f 10 "${fast[@]}" --quiet
+	mpi -n 3 "$program" coll all -d int32 -b 1000 -e 100K -f 10 "${fast[@]}" --quiet
 	ends mpi-all-operations 0
-	mpi 2 coll all_reduce -b 64K -e 64K "${fast[@]}" --inject 1:1026 --quiet
+	mpi -n 2 "$program" coll all_reduce -b 64K -e 64K "${fast[@]}" --inject 1:1026 --quiet
 	ends mpi-wrong-byte 4 'rank 1: wrong data at offset 1026 \(element 256\): expected .*, got '
-	mpi 2 coll all_reduce -d bfloat16 "${fast[@]}"
+	mpi -n 2 "$program" coll all_reduce -d bfloat16 "${fast[@]}"
 	ends mpi-no-bfloat16 2 'mpi backend has no all_reduce of bfloat16'
-	mpi 2 coll --backend local
+	mpi -n 2 "$program" coll --backend local
 	ends mpi-not-local 2 'threads of one process'
 fi
 run coll --backend mpi

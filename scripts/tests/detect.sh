@@ -6,22 +6,11 @@
 # a missing one says what it costs.
 
 set -euo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 cc=${CC:-cc}
 target=$(uname -m)-linux
 if [[ $target = aarch64-linux ]]; then target=sbsa-linux; fi
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		bad=1
-	fi
-}
 
 library() { # PATH FUNCTION...
 	local function

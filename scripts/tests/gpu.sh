@@ -4,34 +4,12 @@
 # features and gpu-check from outside, where there are GPUs and where there are none, with plug-ins and without.
 # Prints "ok NAME", "not ok NAME: why", "skip ID: reason".
 set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-rc=0
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 
 run() { # PROGRAM ARGUMENTS: the status in $rc
 	timeout -k 5 150 "$@" >"$work/out" 2>"$work/err" </dev/null
 	rc=$?
-}
-
-ends() { # NAME STATUS [TEXT]: the last command ended so, and said so
-	if [[ $rc != "$2" ]]; then
-		echo "not ok $1: status $rc, not $2: $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	elif [[ -n ${3:-} ]] && ! grep -qE -- "$3" "$work/err"; then
-		echo "not ok $1: it does not say '$3': $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	else
-		echo "ok $1"
-	fi
-}
-
-holds() { # NAME FILE JQ-CONDITION
-	local said
-	if said=$(jq -e "$3" "$2" 2>&1); then
-		echo "ok $1"
-	else
-		echo "not ok $1: $3 does not hold: ${said:0:200}"
-	fi
 }
 
 # --- features ------------------------------------------------------------------------------------

@@ -5,25 +5,13 @@
 # The null benchmark stands for a measurement: --sleep really waits, --hang looks at nothing, as a driver call may.
 
 set -euo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		bad=1
-	fi
-}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 
 # The second point lasts a minute unless something ends it; the first is over at once.
 start_long() { # ARGUMENT...: sets pid once the first point is on disk
 	rm -f "$work/out.json"
-	"$fb" null --points 2 -n 20 -w 0 "$@" -o "$work/out.json" >"$work/stdout" 2>"$work/stderr" &
+	"$program" null --points 2 -n 20 -w 0 "$@" -o "$work/out.json" >"$work/stdout" 2>"$work/stderr" &
 	pid=$!
 	local i
 	for ((i = 0; i < 500; i++)); do
@@ -136,13 +124,13 @@ refused() { # NAME STATUS TEXT COMMAND...
 }
 
 # shellcheck disable=SC2317 # called by name
-full_stdout() { "$fb" null --points 1 -n 10 --json >/dev/full; }
+full_stdout() { "$program" null --points 1 -n 10 --json >/dev/full; }
 
-refused disk-full 3 'cannot write /dev/full: No space left' "$fb" null --points 1 -n 10 -o /dev/full
+refused disk-full 3 'cannot write /dev/full: No space left' "$program" null --points 1 -n 10 -o /dev/full
 refused stdout-full 3 'cannot write to stdout: No space left' full_stdout
-refused no-folder 3 'cannot write .*no/such' "$fb" null --points 1 -n 10 -o "$work/no/such/out.json"
-refused wrong-data 4 'rank 0, offset 17: expected 0x78, got 0x38' "$fb" null -n 10 --corrupt 1:0:17
-refused unknown-option 2 '--metric' "$fb" null --metrics time
-refused bad-size 2 '12Q' "$fb" null --sizes 12Q
+refused no-folder 3 'cannot write .*no/such' "$program" null --points 1 -n 10 -o "$work/no/such/out.json"
+refused wrong-data 4 'rank 0, offset 17: expected 0x78, got 0x38' "$program" null -n 10 --corrupt 1:0:17
+refused unknown-option 2 '--metric' "$program" null --metrics time
+refused bad-size 2 '12Q' "$program" null --sizes 12Q
 
 exit "$bad"

@@ -5,26 +5,14 @@
 # and what an anonymous document keeps to itself.
 
 set -euo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		bad=1
-	fi
-}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 
 null() { # FILE ARGUMENT...: sets status
 	local file=$1
 	shift
 	status=0
-	"$fb" null --quiet -o "$file" "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
+	"$program" null --quiet -o "$file" "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
 	if [[ -n ${FABRICBENCH_DOCUMENTS:-} && -r $file ]]; then
 		mkdir -p "$FABRICBENCH_DOCUMENTS"
 		cp "$file" "$FABRICBENCH_DOCUMENTS/null-${file##*/}"
@@ -97,7 +85,7 @@ tcp_pair() { # FILE ARGUMENT...: both ranks; sets status, peer_status
 	shift
 	for _ in 1 2 3; do
 		port=$(pick_port)
-		"$fb" null --quiet --comm tcp --ranks 2 --rank 1 --master "127.0.0.1:$port" --connect-timeout 10s "$@" \
+		"$program" null --quiet --comm tcp --ranks 2 --rank 1 --master "127.0.0.1:$port" --connect-timeout 10s "$@" \
 			>"$work/peer.out" 2>"$work/peer.err" &
 		peer=$!
 		if [[ -n ${kill_peer_after:-} ]]; then

@@ -6,22 +6,10 @@
 # stands for the work.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
 export OMPI_MCA_btl_base_warn_component_unused=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		bad=1
-	fi
-}
 
 skip() { echo "skip $1: $2"; }
 
@@ -50,21 +38,12 @@ why() { # STATUS TEXT...
 	done
 }
 
-# A port that nobody has now: bash can only ask by connecting.
-free_port() {
-	local p
-	while :; do
-		p=$((20000 + RANDOM % 12000))
-		if ! (exec 9<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; then echo "$p"; return; fi
-	done
-}
-
 null=(null --comm tcp --points 1 -n 20 -w 0 --quiet)
 
 # --- tcp -------------------------------------------------------------------------------------------
 
 meet() {
-	attempt 60 "$top/scripts/launch" --local 8 --timeout 50 -- "$fb" null --points 1 -n 20 -w 0 -o "$work/doc.json"
+	attempt 60 "$top/scripts/launch" --local 8 --timeout 50 -- "$program" null --points 1 -n 20 -w 0 -o "$work/doc.json"
 	local text
 	text=$(why 0)
 	if [[ -z $text && ! -s $work/doc.json ]]; then text='rank 0 wrote no document'; fi
@@ -75,9 +54,9 @@ never_comes() {
 	local port
 	port=$(free_port)
 	attempt 30 "$top/scripts/launch" --local 2 --port "$port" --timeout 20 -- \
-		"$fb" "${null[@]}" --ranks 4 --connect-timeout 2s
+		"$program" "${null[@]}" --ranks 4 --connect-timeout 2s
 	verdict ranks/never-comes "$(why 3 'ranks 2, 3 of 4 never came within 2.0 s' 'remedy: ')"
-	attempt 30 "$fb" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --connect-timeout 1s
+	attempt 30 "$program" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --connect-timeout 1s
 	verdict ranks/no-rank-0 "$(why 3 "cannot connect to 127.0.0.1 port $port" 'rank 0 never listened there')"
 }
 
@@ -86,7 +65,7 @@ dead_rank() {
 	local port i pid pids=() text=''
 	port=$(free_port)
 	for i in 0 1 2; do
-		"$fb" "${null[@]}" --sleep --mean 500ms -n 200 --ranks 3 --rank "$i" --master "127.0.0.1:$port" \
+		"$program" "${null[@]}" --sleep --mean 500ms -n 200 --ranks 3 --rank "$i" --master "127.0.0.1:$port" \
 			>"$work/dead.$i" 2>&1 </dev/null &
 		pids+=($!)
 	done
@@ -110,15 +89,15 @@ dead_rank() {
 foreign() {
 	local port first text
 	port=$(free_port)
-	"$fb" "${null[@]}" --ranks 2 --rank 0 --master "127.0.0.1:$port" --token right --connect-timeout 20s \
+	"$program" "${null[@]}" --ranks 2 --rank 0 --master "127.0.0.1:$port" --token right --connect-timeout 20s \
 		>"$work/root" 2>&1 </dev/null &
 	first=$!
-	attempt 30 "$fb" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --token wrong
+	attempt 30 "$program" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --token wrong
 	verdict ranks/token "$(why 3 'refused: the token is not the one expected here' 'remedy: ')"
-	attempt 30 env FABRICBENCH_TEST_PROTOCOL=0 "$fb" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" \
+	attempt 30 env FABRICBENCH_TEST_PROTOCOL=0 "$program" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" \
 		--token right
 	verdict ranks/version "$(why 3 '(protocol 1), this is ' '(protocol 0)')"
-	attempt 30 "$fb" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --token right
+	attempt 30 "$program" "${null[@]}" --ranks 2 --rank 1 --master "127.0.0.1:$port" --token right
 	text=$(why 0)
 	status=0
 	wait "$first" || status=$?
@@ -128,11 +107,11 @@ foreign() {
 }
 
 usage_errors() {
-	attempt 20 "$fb" "${null[@]}"
+	attempt 20 "$program" "${null[@]}"
 	verdict ranks/which-rank "$(why 2 'which rank is this process?' 'remedy: ')"
-	attempt 20 env RANK=4 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 "$fb" "${null[@]}"
+	attempt 20 env RANK=4 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 "$program" "${null[@]}"
 	verdict ranks/contradiction "$(why 2 'rank 4 of 4')"
-	attempt 20 "$fb" "${null[@]}" --ranks 2 --rank 0 --bind 192.0.2.1
+	attempt 20 "$program" "${null[@]}" --ranks 2 --rank 0 --bind 192.0.2.1
 	verdict ranks/bind "$(why 2 'cannot listen on 192.0.2.1' '--bind')"
 }
 
@@ -144,19 +123,19 @@ under_mpirun() {
 		return
 	fi
 	# Neither beside the program nor in a named folder: never two independent copies.
-	cp -L "$fb" "$work/fabricbench"
+	cp -L "$program" "$work/fabricbench"
 	attempt 60 env FABRICBENCH_PLUGINS=/nonexistent mpirun --oversubscribe -n 2 "$work/fabricbench" null --points 1 \
 		-n 20 -w 0
 	verdict ranks/mpi-plugin-missing "$(why 3 'an MPI launcher started 2 ranks' 'make mpi')"
-	attempt 30 mpirun --oversubscribe -n 2 "$fb" null --comm local --points 1 -n 20 -w 0
+	attempt 30 mpirun --oversubscribe -n 2 "$program" null --comm local --points 1 -n 20 -w 0
 	verdict ranks/mpirun-local "$(why 2 'mpirun started 2 processes')"
-	if [[ ! -e $(dirname "$(readlink -f "$fb")")/fabricbench-mpi.so ]]; then
+	if [[ ! -e $(dirname "$(readlink -f "$program")")/fabricbench-mpi.so ]]; then
 		skip ranks/mpirun 'the mpi plug-in was not built: apt-get install libopenmpi-dev'
 		return
 	fi
-	attempt 60 mpirun --oversubscribe -n 2 "$fb" null --points 1 -n 20 -w 0 -o "$work/mpi.json"
+	attempt 60 mpirun --oversubscribe -n 2 "$program" null --points 1 -n 20 -w 0 -o "$work/mpi.json"
 	verdict ranks/mpirun "$(why 0)"
-	attempt 60 mpirun --oversubscribe -n 1 "$fb" null --points 1 --connect-timeout 2s : -n 1 sleep 30
+	attempt 60 mpirun --oversubscribe -n 1 "$program" null --points 1 --connect-timeout 2s : -n 1 sleep 30
 	verdict ranks/mpirun-never-comes "$(why 3 'MPI_Init_thread did not end within 2 s' 'remedy: ')"
 }
 

@@ -5,30 +5,12 @@
 # every refusal says what helps, and that a tar file leaves nothing behind.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" topo-files
+prefix=(topo)
 data=$top/topo/testdata
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" topo-files; rm -rf "$work"' EXIT
 mkdir "$work/tmp"
 export TMPDIR=$work/tmp
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then echo "ok $1"; else echo "not ok $1: ${2//$'\n'/ }"; fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$program" topo "$@" >"$work/out" 2>"$work/err" || rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err")")"
-}
-holds() { # NAME JQ
-	verdict "$1" "$(jq -e "$2" "$work/out" >/dev/null 2>&1 || echo "not $2")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2: $(head -c 300 "$work/err")")"
-}
 
 # --- hwloc's XML ---
 for name in llnl-cts1-pascal power8gpudistances qemu-q35-2numa-2switch-hmat nvidiaDGX2-v3format; do

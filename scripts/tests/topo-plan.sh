@@ -5,34 +5,10 @@
 # lost one thing at a time.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" topo-plan
 data=$top/topo/testdata
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" topo-plan; rm -rf "$work"' EXIT
-bad=0
 
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$program" "$@" >"$work/out" 2>"$work/err" || rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err")")"
-}
-holds() { # NAME FILE JQ
-	verdict "$1" "$(jq -e "$3" "$2" >/dev/null 2>&1 || echo "$2 is not $3")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2")"
-}
 counts() { # NAME NUMBER REGEX
 	verdict "$1" "$(n=$(grep -cE -- "$3" "$work/out"); [[ $n = "$2" ]] || echo "$n lines of $3, not $2")"
 }

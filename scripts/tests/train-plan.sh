@@ -5,10 +5,8 @@
 # hide the network, models from files, and what is refused. Nothing is trained here. Prints "ok NAME" or
 # "not ok NAME: why".
 set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-work=$(mktemp -d)
-trap '"${0%/*}/../keep-documents" "$work" train-plan; rm -rf "$work"' EXIT
-rc=0
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" train-plan
 
 plan() { # NAME ARGUMENTS: the status in $rc, the document in NAME.json, the text in NAME.txt
 	local name=$1
@@ -18,16 +16,6 @@ plan() { # NAME ARGUMENTS: the status in $rc, the document in NAME.json, the tex
 	if [[ $rc == 0 ]]; then
 		timeout -k 5 60 "$program" train --plan "$@" --json >"$work/$name.json" 2>"$work/err" </dev/null
 		rc=$?
-	fi
-}
-
-ends() { # NAME STATUS [TEXT]: the last command ended so, and said so
-	if [[ $rc != "$2" ]]; then
-		echo "not ok $1: status $rc, not $2: $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	elif [[ -n ${3:-} ]] && ! grep -qE -- "$3" "$work/err"; then
-		echo "not ok $1: it does not say '$3': $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	else
-		echo "ok $1"
 	fi
 }
 

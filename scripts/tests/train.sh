@@ -5,47 +5,9 @@
 # closed forms, two runs are the same; what is wrong is refused; what fails ends everywhere with its cause.
 # Prints "ok NAME", "not ok NAME: why", "skip ID: reason".
 set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-work=$(mktemp -d)
-trap '"${0%/*}/../keep-documents" "$work" train; rm -rf "$work"' EXIT
-rc=0
-
-run() { # ARGUMENTS: the status in $rc
-	timeout -k 5 100 "$program" train "$@" >"$work/out" 2>"$work/err" </dev/null
-	rc=$?
-}
-
-# As root, more ranks than cores, no ssh; PMIx's folder must have a short path, hence not TMPDIR.
-mpi() { # MPIRUN'S ARGUMENTS
-	env TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated \
-		OMPI_MCA_mpi_yield_when_idle=1 timeout -k 5 100 mpirun --oversubscribe "$@" \
-		>"$work/out" 2>"$work/err" </dev/null
-	rc=$?
-}
-
-ends() { # NAME STATUS [TEXT]: the last command ended so, and said so
-	if [[ $rc != "$2" ]]; then
-		echo "not ok $1: status $rc, not $2: $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	elif [[ -n ${3:-} ]] && ! grep -qE -- "$3" "$work/err"; then
-		echo "not ok $1: it does not say '$3': $(tail -n 3 "$work/err" | tr '\n' ' ')"
-	else
-		echo "ok $1"
-	fi
-}
-
-holds() { # NAME FILE JQ-CONDITION
-	local said
-	if said=$(jq -e "$3" "$2" 2>&1); then
-		echo "ok $1"
-	else
-		echo "not ok $1: $3 does not hold: ${said:0:200}"
-	fi
-}
-
-has_plugin() { # NAME
-	"$program" features --json | jq -e --arg n "plug-in $1" \
-		'.parts[] | select(.name == $n) | .state != "missing"' >/dev/null
-}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" train
+prefix=(train)
 
 # One of two processes is killed in the middle of its steps: mpirun and the other end, and the document says so.
 killed_rank() {

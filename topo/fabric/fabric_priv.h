@@ -132,9 +132,6 @@ struct fabric_ways {
 void fabric_ways(const struct fabric *f, int node, struct fabric_ways *w);
 /** Down over up; 0: no way up. By rate where it is told, else by cables. */
 double fabric_blocking(const struct fabric_ways *w);
-/** Slower end of a link; 0 not told. */
-unsigned fabric_link_speed(const struct fabric *f, const struct fabric_link *l);
-unsigned fabric_link_width(const struct fabric *f, const struct fabric_link *l);
 /** What belongs on a switch: names of rails, "mlx5_0", or "" */
 void fabric_leaf_rails(const struct fabric *f, int leaf, char *buf, size_t len);
 

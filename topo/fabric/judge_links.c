@@ -47,16 +47,6 @@ static unsigned link_value(const struct fabric *f, const struct fabric_link *l, 
 	return a < b ? a : b;
 }
 
-unsigned fabric_link_speed(const struct fabric *f, const struct fabric_link *l)
-{
-	return link_value(f, l, SPEED);
-}
-
-unsigned fabric_link_width(const struct fabric *f, const struct fabric_link *l)
-{
-	return link_value(f, l, WIDTH);
-}
-
 static bool inner(const struct fabric *f, const struct fabric_link *l)
 {
 	return f->node.v[f->port.v[l->a].node].aggregation ||

@@ -74,6 +74,7 @@ struct node_expect {
 	size_t n_dev;
 };
 
+/** Nothing is expected. */
 void node_expect_none(struct node_expect *x);
 /** @param name a file, or the name of a shipped one ("hgx-h100") @return 0; -EINVAL, -ENOENT and
  * other errors of reading (exit 2) */

@@ -326,34 +326,6 @@ enum topo_path node_path(const struct node *n, const struct node_dev *a, const s
 
 /* ---- CPUs ------------------------------------------------------------------------------------ */
 
-/* Calls for every CPU of a list; stops when fn says so. */
-static bool each_cpu(const char *list, bool (*fn)(unsigned cpu, void *arg), void *arg)
-{
-	while (list && *list) {
-		char *end;
-		unsigned long a = strtoul(list, &end, 10), b = a;
-		if (end == list)
-			return false;
-		if (*end == '-')
-			b = strtoul(end + 1, &end, 10);
-		for (unsigned long i = a; i <= b && i < 65536; i++)
-			if (fn((unsigned)i, arg))
-				return true;
-		list = *end == ',' ? end + 1 : NULL;
-	}
-	return false;
-}
-
-static bool is_cpu(unsigned cpu, void *arg)
-{
-	return cpu == *(const unsigned *)arg;
-}
-
-bool node_in_cpulist(const char *list, unsigned cpu)
-{
-	return each_cpu(list, is_cpu, &cpu);
-}
-
 unsigned node_common_cpus(const char *a, const char *b)
 {
 	hwloc_bitmap_t x = hwloc_bitmap_alloc(), y = hwloc_bitmap_alloc();

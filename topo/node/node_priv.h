@@ -139,8 +139,6 @@ unsigned node_u16(const struct node_config *c, size_t at);
 size_t node_chain(const struct topo *t, int pci, int *chain, size_t max);
 /** The path between two devices of the node. */
 enum topo_path node_path(const struct node *n, const struct node_dev *a, const struct node_dev *b);
-/** Is `cpu` in a list such as "0-3,8"? */
-bool node_in_cpulist(const char *list, unsigned cpu);
 /** How many CPUs are in both lists. */
 unsigned node_common_cpus(const char *a, const char *b);
 /** Is numa[i] the memory that its CPUs use by default: not one without CPUs, not HBM or other

@@ -1,151 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Every check on a node where it passes, on one where it does not, and on one that tells nothing;
- * and what the inventory finds when a GPU, a NIC or an NVLink is gone. The nodes are constructed
- * (test_machine.h); each wrong one is the good one with one thing changed.
+ * Every check on a node where it passes, on one where it does not, and on one that tells nothing.
+ * The nodes are constructed (test_machine.h); each wrong one is the good one with one thing
+ * changed. Nodes that lack something are inventory_test.c's.
  */
-#include "bench/core/test.h"
+#include "topo/node/node_test.h"
 
 #include <unistd.h>
 
-#include "bench/core/json.h"
-#include "bench/core/result.h"
-#include "topo/node/node_priv.h"
-#include "topo/node/test_machine.h"
-
 #define MAX_CHECKS 64
-
-/* ---- a node examined ------------------------------------------------------------------------- */
-
-struct examined {
-	struct test_tree tree;
-	struct fb_sysroot root;
-	struct node node;
-	struct fb_doc *doc;
-};
-
-static void tree_begin(struct examined *x, const struct machine *m)
-{
-	*x = (struct examined){.doc = NULL};
-	machine_tree(&x->tree);
-	if (m)
-		machine_make(&x->tree, m);
-}
-
-static void open_node(struct examined *x)
-{
-	struct fb_err e = {0};
-	if (fb_sysroot_open(&x->root, x->tree.dir, &e) != 0 ||
-		node_open(&x->node, &x->root, &e) != 0)
-		fail_msg("%s", e.msg);
-}
-
-static void expect_text(struct examined *x, const char *text)
-{
-	struct fb_err e = {0};
-	if (node_expect_parse(text, strlen(text), "machine.ini", &x->node.expect, &e) != 0)
-		fail_msg("%s", e.msg);
-}
-
-static void run_all(struct examined *x)
-{
-	char name[] = "check node", *argv[] = {name, NULL};
-	const struct fb_output_cfg out = {.quiet = true, .timeout = 600000000000};
-	struct fb_err e = {0};
-	x->doc = fb_doc_new("check node", 1, argv, &out, &e);
-	assert_non_null(x->doc);
-	for (const struct node_check *k = node_checks; k->def.id; k++) {
-		struct node_run run = {.n = &x->node, .def = &k->def, .doc = x->doc};
-		k->run(&run);
-		if (run.findings == 0)
-			fail_msg("%s finds nothing at all", k->def.id);
-	}
-}
-
-static void examined_end(struct examined *x)
-{
-	fb_doc_free(x->doc);
-	node_close(&x->node);
-	fb_sysroot_close(&x->root);
-	tree_remove(&x->tree);
-}
-
-static int rank(const char *state)
-{
-	static const char *const order[] = {"skip", "info", "pass", "error", "warn", "fail"};
-	for (int i = 0; i < 6; i++)
-		if (strcmp(state, order[i]) == 0)
-			return i;
-	return -1;
-}
-
-/* The worst row of a check; with `at`, of a subject that holds it. */
-static const json_t *worst_at(const struct examined *x, const char *id, const char *at)
-{
-	const json_t *checks = json_object_get(fb_doc_json(x->doc), "checks"), *c, *found = NULL;
-	size_t i;
-	json_array_foreach (checks, i, c) {
-		if (strcmp(fb_json_str(c, "id", ""), id) != 0 ||
-			(at && !strstr(fb_json_str(c, "subject", ""), at)))
-			continue;
-		if (!found ||
-			rank(fb_json_str(c, "state", "")) > rank(fb_json_str(found, "state", "")))
-			found = c;
-	}
-	return found;
-}
-
-static const char *state_at(const struct examined *x, const char *id, const char *at)
-{
-	return fb_json_str(worst_at(x, id, at), "state", "missing");
-}
-
-static void is(const struct examined *x, const char *id, const char *state)
-{
-	const json_t *c = worst_at(x, id, NULL);
-	if (strcmp(fb_json_str(c, "state", "missing"), state) != 0)
-		fail_msg("%s is %s, not %s: %s%s at %s", id, fb_json_str(c, "state", "missing"),
-			state, fb_json_str(c, "observed", ""), fb_json_str(c, "reason", ""),
-			fb_json_str(c, "subject", ""));
-}
-
-static void says(const struct examined *x, const char *id, const char *text)
-{
-	const json_t *c = worst_at(x, id, NULL);
-	if (!strstr(fb_json_str(c, "observed", fb_json_str(c, "reason", "")), text))
-		fail_msg("%s does not say \"%s\": %s", id, text,
-			fb_json_str(c, "observed", fb_json_str(c, "reason", "")));
-}
-
-/* Nothing is against the node. */
-static void clean(const struct examined *x)
-{
-	const json_t *checks = json_object_get(fb_doc_json(x->doc), "checks"), *c;
-	size_t i;
-	json_array_foreach (checks, i, c)
-		if (rank(fb_json_str(c, "state", "")) >= 3)
-			fail_msg("%s at %s: %s", fb_json_str(c, "id", ""),
-				fb_json_str(c, "subject", ""), fb_json_str(c, "observed", ""));
-}
-
-/* Replace the first `from` of a file. */
-static void change(const struct test_tree *tree, const char *path, const char *from, const char *to)
-{
-	char full[512], *text = NULL;
-	size_t len = 0;
-	struct fb_err e = {0};
-	tree_join(full, sizeof(full), "%s%s", tree->dir, path);
-	if (fb_read_file(full, 1u << 20, &text, &len, &e) != 0)
-		fail_msg("%s", e.msg);
-	char *at = strstr(text, from);
-	if (!at)
-		fail_msg("%s has no \"%s\"", path, from);
-	FILE *f = fopen(full, "w");
-	assert_non_null(f);
-	fprintf(f, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-	fclose(f);
-	free(text);
-}
 
 /* A file of GPU or NIC i's function. */
 static void set(const struct test_tree *tree, bool nic, int i, const char *file, const char *text)
@@ -301,7 +164,9 @@ static void bad(void **state)
 		{"mem.hugepages", "warn"}, {"irq.affinity", "warn"}, {"ib.port_state", "fail"},
 		{"ib.rate", "fail"}, {"ib.fw_uniform", "warn"}, {"ib.counters", "warn"},
 		{"ib.hw_counters", "warn"}, {"ib.pkey/gid", "warn"}, {"inv.memory", "fail"},
-		{"inv.driver_versions", "fail"}, {"gpu.ecc", "fail"}, {"gpu.xid", "fail"},
+		{"inv.driver_versions", "fail"}, {"inv.gpu_count", "fail"},
+		{"inv.nic_count", "fail"}, {"inv.nvlink_count", "fail"},
+		{"topo.fingerprint", "fail"}, {"gpu.ecc", "fail"}, {"gpu.xid", "fail"},
 		{"gpu.remap", "fail"}, {"gpu.throttle", "fail"}, {"gpu.power_cap", "fail"},
 		{"gpu.fabric_state", "fail"}};
 	struct examined x;
@@ -312,7 +177,8 @@ static void bad(void **state)
 	break_gpus(&x.tree);
 	open_node(&x);
 	expect_text(&x, "[machine]\nnuma-per-socket = 4\nmemory = 128G\npower-cap = 700\n"
-			"driver-nvidia = 555.1\n");
+			"driver-nvidia = 555.1\ngpus = 9\nnics = 9\nnvlinks = 19\n"
+			"fingerprint = of-another-kind\n");
 	run_all(&x);
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		is(&x, want[i].id, want[i].state);
@@ -455,180 +321,6 @@ static void idle_gpus(void **state)
 	}
 }
 
-/* ---- inventory ------------------------------------------------------------------------------- */
-
-struct loss {
-	const char *what, *id;
-	struct machine m;
-	const char *symmetry, *expected; /* what is said without, and with, an expectation */
-};
-static const struct loss losses[] = {
-	{"nothing", NULL, MACHINE("n0"), NULL, NULL},
-	{"a GPU", "inv.gpu_count", {"n0", 4, 5, -1, -1},
-		"1 GPUs below 0000:80:01.0, where 3 others of the same switch have 2",
-		"missing: 0000:84:00.0 (GPU5)"},
-	{"a NIC", "inv.nic_count", {"n0", 4, -1, 2, -1},
-		"1 compute NICs below 0000:40:01.0, where 3 others of the same switch have 2",
-		"missing: 0000:45:00.0 (mlx5_2)"},
-	{"an NVLink", "inv.nvlink_count", {"n0", 4, -1, -1, 3}, "17 up, 1 down", "17 up, 1 down"},
-};
-static const char *const counts[] = {"inv.gpu_count", "inv.nic_count", "inv.nvlink_count"};
-
-/* Only the check of the loss says anything. */
-static void only(
-	const struct examined *x, const struct loss *l, const char *state, const char *text)
-{
-	for (int k = 0; k < 3; k++)
-		if (!l->id || strcmp(l->id, counts[k]) != 0)
-			is(x, counts[k], "pass");
-	if (!l->id)
-		return;
-	is(x, l->id, state);
-	says(x, l->id, text);
-}
-
-static void loss_by_symmetry(void **state)
-{
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		struct examined x;
-		tree_begin(&x, &losses[i].m);
-		open_node(&x);
-		run_all(&x);
-		only(&x, &losses[i], "warn", losses[i].symmetry);
-		note(seen_all(state), &x);
-		examined_end(&x);
-	}
-}
-
-static char *learned(const struct machine *m)
-{
-	struct examined x;
-	struct fb_err e = {0};
-	char *text = NULL;
-	size_t len = 0;
-	tree_begin(&x, m);
-	open_node(&x);
-	FILE *out = open_memstream(&text, &len);
-	assert_non_null(out);
-	assert_int_equal(node_learn(&x.node, out, &e), 0);
-	fclose(out);
-	examined_end(&x);
-	return text;
-}
-
-static void loss_by_expectation(void **state)
-{
-	static const struct machine whole = MACHINE("n0");
-	char *text = learned(&whole);
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
-		for (int shipped = 0; shipped < 2; shipped++) {
-			struct examined x;
-			struct fb_err e = {0};
-			tree_begin(&x, &losses[i].m);
-			open_node(&x);
-			if (!shipped)
-				expect_text(&x, text);
-			else if (node_expect_read("hgx-h100", &x.node.expect, &e) != 0)
-				fail_msg("%s", e.msg);
-			run_all(&x);
-			only(&x, &losses[i], "fail", shipped && i < 3 ? "7" : losses[i].expected);
-			/* What was learned fits the node that it was learned from. */
-			if (i == 0)
-				clean(&x);
-			note(seen_all(state), &x);
-			examined_end(&x);
-		}
-	free(text);
-}
-
-/* Two whole nodes beside it; one of another kind has no vote. */
-static void loss_by_fleet(void **state)
-{
-	static const struct machine whole[] = {
-		MACHINE("n1"), MACHINE("n2"), {"other", 2, -1, -1, -1}};
-	struct examined fleet[3];
-	const char *names[3];
-	for (int i = 0; i < 3; i++) {
-		tree_begin(&fleet[i], &whole[i]);
-		names[i] = fleet[i].tree.dir;
-	}
-	tree_file(&fleet[2].tree, "/sys/class/dmi/id", "product_name", "Four\n");
-	const struct fb_opt_list list = {names, 3};
-	struct node_fleet all;
-	struct fb_err e = {0};
-	if (node_fleet_read(&list, "n0", &all, &e) != 0)
-		fail_msg("%s", e.msg);
-	assert_int_equal(all.n, 3);
-	for (int i = 0; i < 3; i++)
-		tree_remove(&fleet[i].tree);
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		struct examined x;
-		tree_begin(&x, &losses[i].m);
-		open_node(&x);
-		x.node.fleet = all;
-		run_all(&x);
-		x.node.fleet = (struct node_fleet){.n = 0};
-		only(&x, &losses[i], "fail", i == 3 ? losses[i].expected : "7");
-		is(&x, "topo.fingerprint", i == 1 || i == 2 ? "fail" : "pass");
-		is(&x, "inv.driver_versions", "pass");
-		note(seen_all(state), &x);
-		examined_end(&x);
-	}
-	node_fleet_free(&all);
-}
-
-/* Four of four are no half of eight. */
-static void four_of_four(void **state)
-{
-	static const struct machine m = {"four", 2, -1, -1, -1};
-	for (int expected = 0; expected < 2; expected++) {
-		struct examined x;
-		tree_begin(&x, &m);
-		open_node(&x);
-		if (expected)
-			expect_text(&x, "[machine]\ngpus = 4\nnics = 4\nnvlinks = 18\n");
-		run_all(&x);
-		for (int k = 0; k < 3; k++)
-			is(&x, counts[k], "pass");
-		clean(&x);
-		note(seen_all(state), &x);
-		examined_end(&x);
-	}
-}
-
-/* On the bus, and the driver does not know it. */
-static void lost_gpu(void **state)
-{
-	static const struct machine m = MACHINE("lost");
-	struct examined x;
-	tree_begin(&x, &m);
-	change(&x.tree, "/nvidia-smi-q.txt", "GPU 00000000:14:00.0", "GPU 00000000:e4:00.0");
-	open_node(&x);
-	run_all(&x);
-	assert_string_equal(state_at(&x, "inv.gpu_count", "GPU1"), "fail");
-	assert_string_equal(state_at(&x, "inv.gpu_count", "GPUs"), "pass");
-	note(seen_all(state), &x);
-	examined_end(&x);
-}
-
-/* Without nvidia-smi -q the links are known all the same, by the order of GPUs. */
-static void links_alone(void **state)
-{
-	static const struct machine m = {"links", 4, -1, -1, 6};
-	struct examined x;
-	char path[96];
-	tree_begin(&x, &m);
-	tree_join(path, sizeof(path), "%s/nvidia-smi-q.txt", x.tree.dir);
-	assert_int_equal(unlink(path), 0);
-	open_node(&x);
-	run_all(&x);
-	assert_string_equal(state_at(&x, "inv.nvlink_count", "GPU6"), "warn");
-	assert_string_equal(state_at(&x, "inv.nvlink_count", "GPU5"), "pass");
-	is(&x, "inv.gpu_count", "pass");
-	note(seen_all(state), &x);
-	examined_end(&x);
-}
-
 /* ---- recorded nodes -------------------------------------------------------------------------- */
 
 /* Meta's labelled recordings, each a list of files. */
@@ -763,12 +455,6 @@ int main(void)
 		cmocka_unit_test_prestate(roce_on_vm_host, seen),
 		cmocka_unit_test_prestate(far_nics, seen),
 		cmocka_unit_test_prestate(idle_gpus, seen),
-		cmocka_unit_test_prestate(loss_by_symmetry, seen),
-		cmocka_unit_test_prestate(loss_by_expectation, seen),
-		cmocka_unit_test_prestate(loss_by_fleet, seen),
-		cmocka_unit_test_prestate(four_of_four, seen),
-		cmocka_unit_test_prestate(lost_gpu, seen),
-		cmocka_unit_test_prestate(links_alone, seen),
 		cmocka_unit_test_prestate(recorded, seen),
 		cmocka_unit_test_prestate(rising_counters, seen),
 		cmocka_unit_test_prestate(not_root, seen),

@@ -21,6 +21,7 @@ struct facts_door {
 	const struct fb_sysroot *r;
 	char *hidden; /**< text of FACTS_RECORDED_HIDDEN; NULL: none */
 };
+/** Open for reading through r, which outlives it; close frees what it holds. */
 void facts_door_open(struct facts_door *d, const struct fb_sysroot *r);
 void facts_door_close(struct facts_door *d);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "topo/topo.h"
 #include "verbs/lossless/checks_priv.h"
 
 void roce_r01(const struct check_input *in, struct fb_finding *f)
@@ -55,14 +56,6 @@ static double gts(const char *text)
 	return strtod(text, NULL);
 }
 
-/* Payload rate of a PCIe link in Mb/s: 8b/10b up to 5 GT/s, 128b/130b to 32, FLITs of 242 of 256
- * bytes above. Source: PCI Express Base Specification. */
-static double pcie_mbps(double gt, double width)
-{
-	double code = gt <= 5.0 ? 0.8 : gt <= 32.0 ? 128.0 / 130.0 : 242.0 / 256.0;
-	return gt * 1000 * width * code;
-}
-
 void roce_r04(const struct check_input *in, struct fb_finding *f)
 {
 	const struct port_facts *p = in->port;
@@ -106,7 +99,8 @@ void roce_r05(const struct check_input *in, struct fb_finding *f)
 	if (!check_need(&p->speed_mbps.f, f))
 		return;
 	fb_find_read(f, "%s", read);
-	double have = pcie_mbps(gts(p->pcie_speed.v), (double)p->pcie_width.v);
+	double have =
+		topo_link_bandwidth(gts(p->pcie_speed.v), (unsigned)p->pcie_width.v) * 8 / 1e6;
 	/* Headers of transactions take about a twelfth at 256-byte payloads. */
 	double need = 1.08 * (double)p->speed_mbps.v;
 	fb_find(f, have >= need ? FB_CHECK_PASS : FB_CHECK_FAIL,
