@@ -342,6 +342,15 @@ static void nccl_releases(void **state)
 		-EINVAL, "f.txt:3: 9 columns under a header of 13");
 }
 
+/* A header without "time": 24 columns fill the table of fields to its end. */
+static void nccl_header_without_time(void **state)
+{
+	says("nccl-tests",
+		"all_reduce_perf\n# size 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24\n"
+		"8 2 float 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24\n",
+		-EINVAL, "holds no result of nccl-tests");
+}
+
 static void nccl_launchers(void **state)
 {
 #define HEAD(p)                                                                                     \
@@ -574,6 +583,7 @@ int main(void)
 		cmocka_unit_test(below_zero),
 		cmocka_unit_test(sweeps_in_one_file),
 		cmocka_unit_test(nccl_releases),
+		cmocka_unit_test(nccl_header_without_time),
 		cmocka_unit_test(nccl_launchers),
 		cmocka_unit_test(nccl_json),
 		cmocka_unit_test(osu_columns),
