@@ -367,6 +367,7 @@ int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e)
 {
 	double alpha = 1 - r->level;
 	c->strict = r->strict;
+	c->level = r->level;
 	if (choose_gated(c, r) != 0)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
 	int rc = check_reach(c, alpha, e);

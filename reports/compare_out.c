@@ -124,14 +124,16 @@ static void print_power(const struct cmp *c, FILE *out)
 void cmp_print_table(const struct cmp *c, bool all, FILE *out)
 {
 	int width = 20;
+	char change_head[48];
 	size_t count[CMP_VERDICTS], waived;
 	for (size_t i = 0; i < c->n; i++) {
 		int n = (int)(strlen(c->v[i].name) + strlen(c->v[i].metric)) + 1;
 		if ((all || c->v[i].gated) && n > width)
 			width = n;
 	}
+	snprintf(change_head, sizeof(change_head), "change [%.4g %% interval]", 100 * c->level);
 	fprintf(out, "  %-*s %12s %12s  %-26s %-8s %s\n", width, "metric (* gated)", "base",
-		"candidate", "change [95 % interval]", "p", "verdict");
+		"candidate", change_head, "p", "verdict");
 	for (size_t i = 0; i < c->n; i++)
 		if (all || c->v[i].gated)
 			print_metric(&c->v[i], width, out);
@@ -305,9 +307,10 @@ void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out)
 	fputs(" against ", out);
 	fb_markdown_cell(out, names->base);
 	fprintf(out, ", %zu of %zu metrics gated\n\n", c->gated, c->n);
-	fputs("| metric | base | candidate | change [95 % interval] | verdict |\n"
-	      "|---|---:|---:|---:|---|\n",
-		out);
+	fprintf(out,
+		"| metric | base | candidate | change [%.4g %% interval] | verdict |\n"
+		"|---|---:|---:|---:|---|\n",
+		100 * c->level);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct cmp_metric *m = &c->v[i];
 		if (!m->gated)

@@ -79,6 +79,7 @@ struct cmp {
 	char differs[600]; /* the first facts that make the two systems incomparable; "" */
 	bool wrong_data;   /* a candidate's document records wrong data */
 	bool strict;       /* INCONCLUSIVE is a failure */
+	double level;      /* of the intervals; filled by cmp_judge() */
 	double seconds;    /* of one launch of the candidate, all jobs; NAN: not recorded */
 };
 

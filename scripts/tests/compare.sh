@@ -80,7 +80,7 @@ fi
 
 # A retry that was planned: half the error each time, twice the launches.
 rm -f "$work/count"
-ends retry 1 'REGRESSED' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.6us" --launches 8 --retry --output "$work/retry.json"
+ends retry 1 'change \[97.5 % interval\]' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.6us" --launches 8 --retry --output "$work/retry.json"
 if [[ $(jq -c '.metrics[0] | [.base.launches, .candidate.launches, .ratio.level]' "$work/retry.json") = '[16,16,0.975]' ]]; then
 	echo 'ok retry-pooled'
 else
