@@ -536,6 +536,17 @@ static void megatron_logs(void **state)
 	has(r, "megatron.step", "step_time", 7.324e9);
 	has(r, "megatron.step", "loss", 10.5);
 	json_decref(r);
+	/* Its progress bar writes over itself. */
+	r = imported("megatron",
+		"starting\r\nEpoch 0: :   1%| 1/100 [00:12<01:48, v_num=0, reduced_train_loss=11.00, "
+		"global_step=0.000, train_step_timing in s=9.000]\rEpoch 0: :   2%| 2/100 [00:14<01:48, "
+		"v_num=0, reduced_train_loss=10.50, global_step=1.000, train_step_timing in s=2.500]\n",
+		2);
+	has(r, "megatron.step", "step_time", 2.5e9);
+	has(r, "megatron.step", "loss", 10.5);
+	assert_int_equal(
+		fb_json_int(json_object_get(json_array_get(r, 0), "imported"), "line", 0), 2);
+	json_decref(r);
 }
 
 /* ---- hostile --------------------------------------------------------------------------------- */
