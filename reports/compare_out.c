@@ -121,6 +121,14 @@ static void print_power(const struct cmp *c, FILE *out)
 	fprintf(out, ".\n");
 }
 
+static void print_unmatched(const struct cmp *c, FILE *out)
+{
+	if (c->unmatched[0])
+		fprintf(out,
+			"Warning: the base has no metric that the gate's pattern %s matches.\n",
+			c->unmatched);
+}
+
 void cmp_print_table(const struct cmp *c, bool all, FILE *out)
 {
 	int width = 20;
@@ -151,6 +159,7 @@ void cmp_print_table(const struct cmp *c, bool all, FILE *out)
 		fprintf(out,
 			"Warning: what is INCONCLUSIVE was not shown to be as fast as before (--strict "
 			"makes it a failure).\n");
+	print_unmatched(c, out);
 	print_power(c, out);
 	if (c->wrong_data)
 		fprintf(out, "The candidate's document records wrong data.\n");
@@ -242,6 +251,8 @@ json_t *cmp_json(const struct cmp *c, const struct cmp_names *names)
 	fb_json_set_int(o, "only_in_candidate", (int64_t)c->added);
 	if (c->differs[0])
 		fb_json_set_str(o, "differs", c->differs);
+	if (c->unmatched[0])
+		fb_json_set_str(o, "unmatched_gates", c->unmatched);
 	json_object_set_new(o, "launch_seconds", fb_json_real(c->seconds));
 	for (size_t i = 0; i < c->n; i++)
 		json_array_append_new(metrics, metric_json(&c->v[i]));
@@ -329,5 +340,10 @@ void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out)
 		fputs(" |\n", out);
 	}
 	fputc('\n', out);
+	if (c->unmatched[0]) {
+		fputs("No metric of the base matches ", out);
+		fb_markdown_cell(out, c->unmatched);
+		fputs(".\n\n", out);
+	}
 	print_power(c, out);
 }

@@ -149,6 +149,9 @@ sed -i 's/2026-01-31/2999-12-31/; /^owner/d' "$work/gate.ini"
 ends no-owner 2 '\[waiver known\] needs metric, verdict, reason, owner and expires' \
 	"$fb" compare "$work/base" "$work/slower" --gate-file "$work/gate.ini"
 ends second-block 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower" --second-base "$work/base" --second-candidate "$work/slower"
+ends typo 1 "no metric that the gate's pattern null\\*:latncy p50 matches" "$fb" compare "$work/base" "$work/slower" \
+	--gate 'null*:latency p50' --gate 'null*:latncy p50'
+ends run-folder 2 'base is a folder: it cannot be launched' "${run[@]}" "$work/base" "$work/slower"
 ends nothing 3 '^INCOMPLETE: 0 of' "$fb" compare "$work/base" "$work/slower" --gate 'verbs*:x'
 
 # --- history ---------------------------------------------------------------------------------------
