@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "bench/core/json.h"
@@ -424,6 +425,12 @@ static int print_noise(const struct cmp *c, const struct compare_cfg *cfg, struc
 	return rc;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int check_words(const struct compare_cfg *cfg, struct fb_err *e)
 {
 	bool launches = cfg->run || cfg->aa;
@@ -434,6 +441,14 @@ static int check_words(const struct compare_cfg *cfg, struct fb_err *e)
 			e, "--aa launches one thing twice: give one, not %s", cfg->cand);
 	if (!cfg->base || (!cfg->cand && !cfg->aa))
 		return fb_fail_usage(e, "compare: which two? Usage: fabricbench compare BASE CAND");
+	const char *folder = launches && is_folder(cfg->base)                ? cfg->base
+			     : launches && cfg->cand && is_folder(cfg->cand) ? cfg->cand
+									     : NULL;
+	if (folder) {
+		fb_fail_usage(e, "%.200s is a folder: it cannot be launched", folder);
+		fb_hint(e, "runs that are there already are compared without --run");
+		return e->code;
+	}
 	if (!launches && (cfg->words || cfg->retry || cfg->keep))
 		return fb_fail_usage(e, "%s needs --run or --aa",
 			cfg->words   ? "what stands behind --"

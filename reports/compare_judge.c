@@ -127,14 +127,33 @@ static int set_priorities(struct cmp *c)
 	return 0;
 }
 
-static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
+static bool matches(const struct cmp_metric *m, const char *pattern)
 {
 	char name[256];
 	snprintf(name, sizeof(name), "%s:%s", m->name, m->metric);
+	return fnmatch(pattern, name, 0) == 0;
+}
+
+static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
+{
 	for (size_t i = 0; i < r->ngates; i++)
-		if (fnmatch(r->gates[i], name, 0) == 0)
+		if (matches(m, r->gates[i]))
 			return true;
 	return false;
+}
+
+/* A mistyped pattern would silently judge by less. */
+static void find_unmatched(struct cmp *c, const struct cmp_rules *r)
+{
+	c->unmatched[0] = '\0';
+	for (size_t i = 0; i < r->ngates; i++) {
+		size_t k = 0, used = strlen(c->unmatched);
+		while (k < c->n && !matches(&c->v[k], r->gates[i]))
+			k++;
+		if (k == c->n)
+			snprintf(c->unmatched + used, sizeof(c->unmatched) - used, "%s%s",
+				used ? ", " : "", r->gates[i]);
+	}
 }
 
 static int choose_gated(struct cmp *c, const struct cmp_rules *r)
@@ -142,6 +161,7 @@ static int choose_gated(struct cmp *c, const struct cmp_rules *r)
 	c->gated = 0;
 	if (set_priorities(c) != 0)
 		return -ENOMEM;
+	find_unmatched(c, r);
 	for (size_t i = 0; i < c->n && r->ngates > 0; i++) {
 		c->v[i].gated = asked_for(&c->v[i], r);
 		c->gated += c->v[i].gated;
@@ -367,6 +387,7 @@ int cmp_judge(struct cmp *c, const struct cmp_rules *r, struct fb_err *e)
 {
 	double alpha = 1 - r->level;
 	c->strict = r->strict;
+	c->level = r->level;
 	if (choose_gated(c, r) != 0)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
 	int rc = check_reach(c, alpha, e);

@@ -121,17 +121,27 @@ static void print_power(const struct cmp *c, FILE *out)
 	fprintf(out, ".\n");
 }
 
+static void print_unmatched(const struct cmp *c, FILE *out)
+{
+	if (c->unmatched[0])
+		fprintf(out,
+			"Warning: the base has no metric that the gate's pattern %s matches.\n",
+			c->unmatched);
+}
+
 void cmp_print_table(const struct cmp *c, bool all, FILE *out)
 {
 	int width = 20;
+	char change_head[48];
 	size_t count[CMP_VERDICTS], waived;
 	for (size_t i = 0; i < c->n; i++) {
 		int n = (int)(strlen(c->v[i].name) + strlen(c->v[i].metric)) + 1;
 		if ((all || c->v[i].gated) && n > width)
 			width = n;
 	}
+	snprintf(change_head, sizeof(change_head), "change [%.4g %% interval]", 100 * c->level);
 	fprintf(out, "  %-*s %12s %12s  %-26s %-8s %s\n", width, "metric (* gated)", "base",
-		"candidate", "change [95 % interval]", "p", "verdict");
+		"candidate", change_head, "p", "verdict");
 	for (size_t i = 0; i < c->n; i++)
 		if (all || c->v[i].gated)
 			print_metric(&c->v[i], width, out);
@@ -149,6 +159,7 @@ void cmp_print_table(const struct cmp *c, bool all, FILE *out)
 		fprintf(out,
 			"Warning: what is INCONCLUSIVE was not shown to be as fast as before (--strict "
 			"makes it a failure).\n");
+	print_unmatched(c, out);
 	print_power(c, out);
 	if (c->wrong_data)
 		fprintf(out, "The candidate's document records wrong data.\n");
@@ -240,6 +251,8 @@ json_t *cmp_json(const struct cmp *c, const struct cmp_names *names)
 	fb_json_set_int(o, "only_in_candidate", (int64_t)c->added);
 	if (c->differs[0])
 		fb_json_set_str(o, "differs", c->differs);
+	if (c->unmatched[0])
+		fb_json_set_str(o, "unmatched_gates", c->unmatched);
 	json_object_set_new(o, "launch_seconds", fb_json_real(c->seconds));
 	for (size_t i = 0; i < c->n; i++)
 		json_array_append_new(metrics, metric_json(&c->v[i]));
@@ -305,9 +318,10 @@ void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out)
 	fputs(" against ", out);
 	fb_markdown_cell(out, names->base);
 	fprintf(out, ", %zu of %zu metrics gated\n\n", c->gated, c->n);
-	fputs("| metric | base | candidate | change [95 % interval] | verdict |\n"
-	      "|---|---:|---:|---:|---|\n",
-		out);
+	fprintf(out,
+		"| metric | base | candidate | change [%.4g %% interval] | verdict |\n"
+		"|---|---:|---:|---:|---|\n",
+		100 * c->level);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct cmp_metric *m = &c->v[i];
 		if (!m->gated)
@@ -326,5 +340,10 @@ void cmp_markdown(const struct cmp *c, const struct cmp_names *names, FILE *out)
 		fputs(" |\n", out);
 	}
 	fputc('\n', out);
+	if (c->unmatched[0]) {
+		fputs("No metric of the base matches ", out);
+		fb_markdown_cell(out, c->unmatched);
+		fputs(".\n\n", out);
+	}
 	print_power(c, out);
 }

@@ -74,12 +74,14 @@ struct cmp {
 	const json_t *base, *cand; /* the first of each side; borrowed */
 	struct cmp_metric *v;
 	size_t n, gated;
-	size_t last;       /* metric found last: documents list them in one order */
-	size_t added;      /* only in the candidate */
-	char differs[600]; /* the first facts that make the two systems incomparable; "" */
-	bool wrong_data;   /* a candidate's document records wrong data */
-	bool strict;       /* INCONCLUSIVE is a failure */
-	double seconds;    /* of one launch of the candidate, all jobs; NAN: not recorded */
+	size_t last;         /* metric found last: documents list them in one order */
+	size_t added;        /* only in the candidate */
+	char differs[600];   /* the first facts that make the two systems incomparable; "" */
+	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */
+	bool wrong_data;     /* a candidate's document records wrong data */
+	bool strict;         /* INCONCLUSIVE is a failure */
+	double level;        /* of the intervals; filled by cmp_judge() */
+	double seconds;      /* of one launch of the candidate, all jobs; NAN: not recorded */
 };
 
 struct cmp_rules {

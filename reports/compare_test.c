@@ -246,11 +246,21 @@ static void patterns_choose(void **state)
 	/* It is worse, is said to be, and gates nothing. */
 	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_REGRESSED);
 	assert_int_equal(cmp_status(&c), FB_EXIT_OK);
+	assert_string_equal(c.unmatched, "");
 	cmp_free(&c);
 	static const char *const none[] = {"nothing*"};
 	rules.gates = none;
 	c = load(document(&base), document(&cand), &rules);
 	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
+	/* A mistyped pattern among others is told. */
+	static const char *const typo[] = {
+		"verbs.bandwidth/*:busbw", "verbs.bandwidth/*:bandwidth", "coll/*:busbw"};
+	rules.gates = typo;
+	rules.ngates = 3;
+	c = load(document(&base), document(&cand), &rules);
+	assert_int_equal(c.gated, 1);
+	assert_string_equal(c.unmatched, "verbs.bandwidth/*:busbw, coll/*:busbw");
 	cmp_free(&c);
 }
 

@@ -87,11 +87,13 @@ char *import_line(struct import *im)
 	size_t n, from = 0;
 	if (!*line)
 		return NULL;
-	im->at += strcspn(line, "\n");
-	if (*im->at)
-		*im->at++ = '\0';
-	line[strcspn(line, "\r")] = '\0';
-	im->line++;
+	/* "\r\n" ends a line; "\r" alone is a progress bar that writes over itself. */
+	im->line += !im->inside;
+	im->at += strcspn(line, "\r\n");
+	im->inside = im->at[0] == '\r' && im->at[1] != '\n';
+	n = im->at[0] == '\r' && im->at[1] == '\n' ? 2 : im->at[0] != '\0';
+	*im->at = '\0';
+	im->at += n;
 	strip_colours(line);
 	im->from[0] = '\0';
 	for (int i = 0; i < 3 && (n = launcher_prefix(line)) > 0; i++) {

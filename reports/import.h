@@ -24,6 +24,7 @@ struct import {
 	const char *tool, *file;
 	char *at;        /**< rest of the text, written to */
 	unsigned line;   /**< of the line that import_line() gave last */
+	bool inside;     /**< import_line() stands within a line, behind a bare "\r" */
 	char from[48];   /**< whose line it is, where a launcher says: "[rank0]:", "3:"; else "" */
 	uint64_t launch; /**< from 1 */
 	const char

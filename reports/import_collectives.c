@@ -224,7 +224,7 @@ static int nccl_row(struct import *im, struct nccl *n, char *line)
 	}
 	/* A replay leaves the first half blank, 32 columns of it; -T adds the time of day. */
 	size_t half = (n->n_columns - i) / 2;
-	if (k == i + half && i > 0 && f[i] - f[i - 1] > 24 + (ptrdiff_t)strlen(f[i - 1]))
+	if (half > 0 && k == i + half && f[i] - f[i - 1] > 24 + (ptrdiff_t)strlen(f[i - 1]))
 		c.placement = "in-place";
 	else if (k < n->n_columns || (k > n->n_columns && import_number(f[k - 1], &count)))
 		return import_bad(im, "%zu columns under a header of %zu", k, n->n_columns);

@@ -342,6 +342,15 @@ static void nccl_releases(void **state)
 		-EINVAL, "f.txt:3: 9 columns under a header of 13");
 }
 
+/* A header without "time": 24 columns fill the table of fields to its end. */
+static void nccl_header_without_time(void **state)
+{
+	says("nccl-tests",
+		"all_reduce_perf\n# size 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24\n"
+		"8 2 float 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24\n",
+		-EINVAL, "holds no result of nccl-tests");
+}
+
 static void nccl_launchers(void **state)
 {
 #define HEAD(p)                                                                                     \
@@ -527,6 +536,17 @@ static void megatron_logs(void **state)
 	has(r, "megatron.step", "step_time", 7.324e9);
 	has(r, "megatron.step", "loss", 10.5);
 	json_decref(r);
+	/* Its progress bar writes over itself. */
+	r = imported("megatron",
+		"starting\r\nEpoch 0: :   1%| 1/100 [00:12<01:48, v_num=0, reduced_train_loss=11.00, "
+		"global_step=0.000, train_step_timing in s=9.000]\rEpoch 0: :   2%| 2/100 [00:14<01:48, "
+		"v_num=0, reduced_train_loss=10.50, global_step=1.000, train_step_timing in s=2.500]\n",
+		2);
+	has(r, "megatron.step", "step_time", 2.5e9);
+	has(r, "megatron.step", "loss", 10.5);
+	assert_int_equal(
+		fb_json_int(json_object_get(json_array_get(r, 0), "imported"), "line", 0), 2);
+	json_decref(r);
 }
 
 /* ---- hostile --------------------------------------------------------------------------------- */
@@ -574,6 +594,7 @@ int main(void)
 		cmocka_unit_test(below_zero),
 		cmocka_unit_test(sweeps_in_one_file),
 		cmocka_unit_test(nccl_releases),
+		cmocka_unit_test(nccl_header_without_time),
 		cmocka_unit_test(nccl_launchers),
 		cmocka_unit_test(nccl_json),
 		cmocka_unit_test(osu_columns),

@@ -70,9 +70,17 @@ END
 chmod +x "$work/drifting"
 ends drift 0 '^ACCEPTED' "${run[@]}" "$work/drifting" "$work/drifting" -- null -n 300 --points 1 --launch-spread 0.003
 
+# The same build often: real launches, but few; `scripts/bench aa` has a hundred.
+if FABRICBENCH=$fb "$top/scripts/bench-aa" 6 2 1 >"$work/aa"; then
+	echo 'ok same-build-often'
+else
+	echo "not ok same-build-often: $(cat "$work/aa")"
+	bad=1
+fi
+
 # A retry that was planned: half the error each time, twice the launches.
 rm -f "$work/count"
-ends retry 1 'REGRESSED' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.6us" --launches 8 --retry --output "$work/retry.json"
+ends retry 1 'change \[97.5 % interval\]' "${run[@]}" "$quick --mean 10us" "$quick --mean 10.6us" --launches 8 --retry --output "$work/retry.json"
 if [[ $(jq -c '.metrics[0] | [.base.launches, .candidate.launches, .ratio.level]' "$work/retry.json") = '[16,16,0.975]' ]]; then
 	echo 'ok retry-pooled'
 else
@@ -94,6 +102,25 @@ document "$work/slower" 8 'mean = 11us'
 document "$work/one" 1 'mean = 11us'
 ends documents 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower"
 ends single 0 'INCONCLUSIVE: needs at least 7 launches a side, has 1 and 1' "$fb" compare "$work/one" "$work/one"
+# Launches of one job have one seed, and still are launches.
+document "$work/spread" 8 'launch-spread = 0.01'
+if [[ $(jq '[.results[].value] | unique | length' "$work/spread/run.json") -gt 2 ]]; then
+	echo 'ok launches-differ'
+else
+	echo "not ok launches-differ: $(jq -c '[.results[].value]' "$work/spread/run.json")"
+	bad=1
+fi
+# Each way in which nothing, or too little, can be judged, with real documents.
+jq '.system.hosts[0].kernel.release = "9.9"' "$work/base/run.json" >"$work/kernel.json"
+ends incomparable 3 'INCOMPARABLE: kernel.release: .* against "9.9"' "$fb" compare "$work/base" "$work/kernel.json"
+ends allowed 0 '^ACCEPTED' "$fb" compare "$work/base" "$work/kernel.json" --allow kernel.release
+jq '.results[3].validity = {"state": "invalid", "reasons": ["a pause storm"]}' "$work/base/run.json" >"$work/invalid.json"
+ends invalid 3 'INVALID: candidate, launch .*: a pause storm' "$fb" compare "$work/base" "$work/invalid.json"
+jq '.run.exit = 4 | .errors = [{"message": "byte 7", "remedy": "", "code": -74, "exit": 4}]' "$work/base/run.json" >"$work/wrong.json"
+ends wrong-data 4 'records wrong data' "$fb" compare "$work/base" "$work/wrong.json"
+jq '.results = []' "$work/base/run.json" >"$work/nothing.json"
+ends gone 1 '1 MISSING' "$fb" compare "$work/base" "$work/nothing.json"
+ends new 3 '1 only in the candidate' "$fb" compare "$work/nothing.json" "$work/base"
 cat >"$work/gate.ini" <<-END
 	[gate]
 	metrics = null*:latency p50
@@ -118,7 +145,13 @@ else
 fi
 sed -i 's/2999-12-31/2026-01-31/' "$work/gate.ini"
 ends expired 2 'the waiver "known" of ann .* ended on 2026-01-31' "$fb" compare "$work/base" "$work/slower" --gate-file "$work/gate.ini"
+sed -i 's/2026-01-31/2999-12-31/; /^owner/d' "$work/gate.ini"
+ends no-owner 2 '\[waiver known\] needs metric, verdict, reason, owner and expires' \
+	"$fb" compare "$work/base" "$work/slower" --gate-file "$work/gate.ini"
 ends second-block 1 'REGRESSED' "$fb" compare "$work/base" "$work/slower" --second-base "$work/base" --second-candidate "$work/slower"
+ends typo 1 "no metric that the gate's pattern null\\*:latncy p50 matches" "$fb" compare "$work/base" "$work/slower" \
+	--gate 'null*:latency p50' --gate 'null*:latncy p50'
+ends run-folder 2 'base is a folder: it cannot be launched' "${run[@]}" "$work/base" "$work/slower"
 ends nothing 3 '^INCOMPLETE: 0 of' "$fb" compare "$work/base" "$work/slower" --gate 'verbs*:x'
 
 # --- history ---------------------------------------------------------------------------------------
@@ -153,6 +186,39 @@ ends import-one 0 'RDMA_Write_BW' "$fb" import perftest "$sample" --output "$wor
 ends imported-regressed 1 'RDMA_Write_BW/RC/65536 bandwidth .* REGRESSED' "$fb" compare "$work/fast.json" "$work/slow.json"
 ends imported-single 0 'bandwidth .*INCONCLUSIVE' "$fb" compare "$work/one.json" "$work/one.json"
 ends imported-report 0 '' "$fb" report "$work/fast.json" -o "$work/report"
+# Of an invalid JSON, its unit; of a figure that is none, its reason; of wrong values, the status.
+cat >"$work/bw.json.txt" <<-END
+	{
+	test_info: {
+	test: RDMA_Write_BW_Test,
+	Connection_type: RC,
+	Mtu: 4096
+	},
+	results: {
+	MsgSize: 65536,
+	n_iterations: 5000,
+	BW_peak: nan,
+	BW_average: 196.40,
+	MsgRate: 0.374603,
+	}
+	}
+END
+"$fb" import perftest "$work/bw.json.txt" --quiet --output "$work/bw.json" || bad=1
+if [[ $(jq -c '[.results[] | [.metric, .value, .value_reason, .validity.state]]' "$work/bw.json") = \
+	'[["bandwidth_peak",null,"the tool printed no number","invalid"],["bandwidth",24550000000,null,"valid"],["message_rate",374603,null,"valid"]]' ]]; then
+	echo 'ok import-json'
+else
+	echo "not ok import-json: $(jq -c '[.results[] | [.metric, .value, .value_reason, .validity.state]]' "$work/bw.json")"
+	bad=1
+fi
+ends import-nan 3 'bandwidth_peak .*INVALID: .*the tool printed no number' "$fb" compare "$work/bw.json" "$work/bw.json"
+printf '%s\n' '[1,0]<stdout>:# all_reduce_perf' '[1,0]<stdout>:  8  2  float  sum  -1  9.0  1.0  1.9  3  9.0  1.0  1.9  0' >"$work/wrong.txt"
+ends import-wrong 4 '8 bytes: 3 values came out wrong' "$fb" import nccl-tests "$work/wrong.txt"
+truncate -s 80M "$work/large.txt"
+ends import-large 2 'large.txt' "$fb" import osu "$work/large.txt"
 ends import-refused 2 "figures without a header" "$fb" import osu "$sample"
 
+# What was cut for a test is no document that a run makes.
+rm -f "$work"/kernel.json "$work"/invalid.json "$work"/wrong.json "$work"/nothing.json
+"$top/scripts/keep-documents" "$work" compare
 exit $bad
