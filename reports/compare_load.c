@@ -15,6 +15,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "bench/core/result.h"
+#include "reports/alike.h"
 #include "reports/compare_priv.h"
 #include "reports/report_priv.h"
 
@@ -102,10 +103,8 @@ static int add_value(struct cmp_side *s, const json_t *r, double value, size_t d
 		snprintf(s->why, sizeof(s->why), "launch %s: %s", launch,
 			why ? why : "no reason given");
 	}
-	if (!s->params) {
-		s->params = json_object_get(r, "params");
-		s->where = fb_json_str(r, "where", "?");
-	}
+	if (!s->first)
+		s->first = r;
 	/* A second value of the same launch is no second launch. */
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->launch[i], launch) == 0)
@@ -172,12 +171,12 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 
 /* ---- are the two systems alike? -------------------------------------------------------------- */
 
-struct alike {
+struct asked {
 	struct cmp *c;
 	const struct cmp_rules *r;
 };
 
-static bool allowed(const struct alike *k, const char *what)
+static bool allowed(const struct asked *k, const char *what)
 {
 	for (size_t i = 0; i < k->r->nallow; i++)
 		if (fnmatch(k->r->allow[i], what, 0) == 0)
@@ -185,99 +184,29 @@ static bool allowed(const struct alike *k, const char *what)
 	return false;
 }
 
-/* Is this fact another one, and not one that may be? Then it is noted. */
-static bool differs(const struct alike *k, const char *what, const json_t *a, const json_t *b)
+/* The first fact that may not differ is noted, and ends the search. */
+static bool note_fact(void *arg, const struct alike_fact *f)
 {
+	const struct asked *k = arg;
 	char x[100] = "absent", y[100] = "absent";
-	if (json_equal(a, b) || (!a && !b) || allowed(k, what))
+	if (!f->judged || allowed(k, f->name))
 		return false;
-	char *s = a ? json_dumps(a, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *t = b ? json_dumps(b, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *s = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *t = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	if (s)
 		snprintf(x, sizeof(x), "%.90s", s);
 	if (t)
 		snprintf(y, sizeof(y), "%.90s", t);
 	free(s);
 	free(t);
-	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %s against %s", what, x, y);
+	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %s against %s", f->name, x, y);
 	return true;
 }
 
-static bool counts_differ(const struct alike *k, const char *list, size_t n, size_t m)
+static void compare_systems(struct cmp *c, const struct cmp_rules *r)
 {
-	if (n == m || allowed(k, list))
-		return false;
-	snprintf(k->c->differs, sizeof(k->c->differs), "%s: %zu against %zu", list, n, m);
-	return true;
-}
-
-static bool devices_differ(
-	const struct alike *k, const json_t *a, const json_t *b, const char *list)
-{
-	/* What makes another machine of it; names, addresses and states may change. */
-	static const char *const keys[] = {"fw", "firmware", "board", "driver", "driver_version",
-		"link_layer", "rate", "active_mtu", "mtu", "speed_mbps", "vendor_id", "device_id",
-		"model", "clocks", "power_cap", "link"};
-	const json_t *x = json_object_get(a, list), *y = json_object_get(b, list);
-	size_t n = json_array_size(x);
-	char what[80];
-	if (counts_differ(k, list, n, json_array_size(y)))
-		return true;
-	for (size_t i = 0; i < n; i++)
-		for (size_t f = 0; f < sizeof(keys) / sizeof(keys[0]); f++) {
-			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, keys[f]);
-			if (differs(k, what, json_object_get(json_array_get(x, i), keys[f]),
-				    json_object_get(json_array_get(y, i), keys[f])))
-				return true;
-		}
-	return false;
-}
-
-/* Facts of a host in an object of its own; a NULL key ends them. */
-static bool facts_differ(const struct alike *k, const json_t *a, const json_t *b, const char *of,
-	const char *const *keys)
-{
-	const json_t *x = json_object_get(a, of), *y = json_object_get(b, of);
-	for (; *keys; keys++) {
-		char what[64];
-		snprintf(what, sizeof(what), "%s.%s", of, *keys);
-		if (differs(k, what, json_object_get(x, *keys), json_object_get(y, *keys)))
-			return true;
-	}
-	return false;
-}
-
-/* Versions of libraries that both know; what one of them has not loaded decides nothing. */
-static bool libraries_differ(const struct alike *k, const json_t *a, const json_t *b)
-{
-	const json_t *y = json_object_get(b, "libraries"), *v;
-	const char *name;
-	json_object_foreach (json_object_get(a, "libraries"), name, v) {
-		char what[96];
-		snprintf(what, sizeof(what), "libraries.%.80s", name);
-		if (json_object_get(y, name) && differs(k, what, v, json_object_get(y, name)))
-			return true;
-	}
-	return false;
-}
-
-static void compare_systems(const struct alike *k)
-{
-	static const char *const cpu[] = {
-		"model", "packages", "cores", "threads", "smt", "microcode", "governors", NULL};
-	static const char *const kernel[] = {"release", "clocksource", NULL};
-	const json_t *x = json_object_get(json_object_get(k->c->base, "system"), "hosts");
-	const json_t *y = json_object_get(json_object_get(k->c->cand, "system"), "hosts");
-	size_t n = json_array_size(x);
-	if (counts_differ(k, "hosts", n, json_array_size(y)))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		const json_t *a = json_array_get(x, i), *b = json_array_get(y, i);
-		if (facts_differ(k, a, b, "cpu", cpu) || devices_differ(k, a, b, "rdma") ||
-			devices_differ(k, a, b, "nics") || devices_differ(k, a, b, "gpus") ||
-			facts_differ(k, a, b, "kernel", kernel) || libraries_differ(k, a, b))
-			return;
-	}
+	const json_t *const docs[] = {c->base, c->cand};
+	alike_systems(docs, 2, note_fact, &(struct asked){c, r});
 }
 
 static bool wrong_data(const json_t *doc)
@@ -296,7 +225,7 @@ static void drop_added(struct cmp *c)
 	size_t k = 0;
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
-		if (m->base.params) {
+		if (m->base.first) {
 			c->v[k++] = *m;
 			continue;
 		}
@@ -351,9 +280,8 @@ int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e)
 
 void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 {
-	struct alike k = {c, r};
 	drop_added(c);
-	compare_systems(&k);
+	compare_systems(c, r);
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);
