@@ -209,7 +209,7 @@ bool alike_is_setting(const char *option)
 	static const char *const others[] = {"server", "host", "hosts", "bind", "master", "port",
 		"rank", "token", "senders", "victim", "expect-hosts", "netem", "timeline", "title",
 		"scope", "deadline", "require", "connect-timeout", "point-timeout", "step-timeout",
-		NULL};
+		"file", "resume", "dry-run", NULL};
 	for (size_t i = 0; others[i]; i++)
 		if (strcmp(option, others[i]) == 0)
 			return false;
