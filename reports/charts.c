@@ -14,32 +14,6 @@
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static int draw_figures(struct rep_charts *c, const char *dir, struct fb_err *e)
-{
-	struct rep_figures *all = &c->figures;
-	int rc = 0;
-	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
-		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make the folder %s: %s", dir,
-			strerror(errno));
-	size_t n = all->n < REP_MAX_PICTURES ? all->n : REP_MAX_PICTURES;
-	if (n < all->n)
-		fb_warn("%zu figures: the first %zu are drawn, and the page has the tables of all",
-			all->n, n);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		struct fb_err one = {0};
-		fb_progress("figure %zu of %zu: %s", i + 1, n, all->v[i].id);
-		rc = rep_plot_data(&all->v[i], dir, e);
-		if (rc != 0 || rep_plot_draw(&all->v[i], dir, &one) == 0)
-			continue;
-		fb_progress_end();
-		if (!c->why[0]) /* once: the next would say the same */
-			fb_log_err(&one);
-		snprintf(c->why, sizeof(c->why), "%s", one.msg);
-	}
-	fb_progress_end();
-	return rc;
-}
-
 /* The page's tables that are no figure's. */
 static int write_csv(const char *dir, const json_t *doc, const char *name,
 	void (*text)(struct fb_strbuf *, const json_t *), struct fb_err *e)
@@ -59,7 +33,7 @@ int rep_charts_make(struct rep_charts *c, const json_t *doc, const char *dir, st
 	memset(c, 0, sizeof(*c));
 	int rc = rep_figures_build(doc, &c->figures, e);
 	if (rc == 0)
-		rc = draw_figures(c, dir, e);
+		rc = rep_plot_all(&c->figures, dir, c->why, sizeof(c->why), e);
 	if (rc == 0)
 		rc = write_csv(dir, doc, "results.csv", rep_csv_results, e);
 	if (rc == 0)

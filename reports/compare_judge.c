@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "reports/alike.h"
 #include "reports/compare_priv.h"
 #include "reports/rank.h"
 
@@ -206,28 +207,32 @@ static void measure(struct cmp_metric *m, const struct cmp_rules *r)
 	m->better_side = better > 0 && (m->lower ? above < 0 : above > 0);
 }
 
+/* A place, or a parameter that the base has, ends the search. */
+static bool note_param(void *arg, const struct alike_fact *f)
+{
+	struct cmp_metric *m = arg;
+	if (!f->judged)
+		return false;
+	char *x = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *y = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	if (strcmp(f->name, "where") == 0)
+		snprintf(m->why, sizeof(m->why), "measured on %.60s against %.60s",
+			fb_json_str(m->base.first, "where", "?"),
+			fb_json_str(m->cand.first, "where", "?"));
+	else
+		snprintf(m->why, sizeof(m->why), "parameter %.40s: %.60s against %.60s",
+			f->name + strlen("params."), x ? x : "?", y ? y : "absent");
+	free(x);
+	free(y);
+	return true;
+}
+
 static bool params_differ(struct cmp_metric *m)
 {
-	const char *key;
-	json_t *v;
-	if (strcmp(m->base.where, m->cand.where) != 0) {
-		snprintf(m->why, sizeof(m->why), "measured on %s against %s", m->base.where,
-			m->cand.where);
-		return true;
-	}
-	json_object_foreach (m->base.params, key, v) {
-		const json_t *o = json_object_get(m->cand.params, key);
-		if (json_equal(v, o))
-			continue;
-		char *x = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
-		char *y = o ? json_dumps(o, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-		snprintf(m->why, sizeof(m->why), "parameter %.40s: %.60s against %.60s", key,
-			x ? x : "?", y ? y : "absent");
-		free(x);
-		free(y);
-		return true;
-	}
-	return false;
+	const json_t *const results[] = {m->base.first, m->cand.first};
+	m->why[0] = '\0';
+	alike_results(results, 2, note_param, m);
+	return m->why[0] != '\0';
 }
 
 /* Verdicts that no statistic changes. */
@@ -235,7 +240,7 @@ static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_
 {
 	size_t least = m->base.n < m->cand.n ? m->base.n : m->cand.n;
 	m->waiver = NULL;
-	if (!m->cand.params) {
+	if (!m->cand.first) {
 		m->verdict = CMP_MISSING;
 		snprintf(m->why, sizeof(m->why), "the candidate has no such result");
 	} else if (m->base.invalid || m->cand.invalid) {
@@ -320,7 +325,7 @@ static int check_reach(const struct cmp *c, double alpha, struct fb_err *e)
 {
 	size_t base = 0, cand = 0;
 	for (size_t i = 0; i < c->n; i++)
-		if (c->v[i].gated && c->v[i].cand.params) {
+		if (c->v[i].gated && c->v[i].cand.first) {
 			base = c->v[i].base.n > base ? c->v[i].base.n : base;
 			cand = c->v[i].cand.n > cand ? c->v[i].cand.n : cand;
 		}

@@ -16,6 +16,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "bench/core/result.h"
+#include "reports/alike.h"
 #include "reports/compare_priv.h"
 #include "reports/report_priv.h"
 
@@ -103,10 +104,8 @@ static int add_value(struct cmp_side *s, const json_t *r, double value, size_t d
 		snprintf(s->why, sizeof(s->why), "launch %s: %s", launch,
 			why ? why : "no reason given");
 	}
-	if (!s->params) {
-		s->params = json_object_get(r, "params");
-		s->where = fb_json_str(r, "where", "?");
-	}
+	if (!s->first)
+		s->first = r;
 	/* A second value of the same launch is no second launch. */
 	for (size_t i = 0; i < s->n; i++)
 		if (strcmp(s->launch[i], launch) == 0)
@@ -175,13 +174,13 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 
 #define MAX_TOLD 3 /* facts that differ, of those that are told; the others are counted */
 
-struct alike {
+struct asked {
 	struct cmp *c;
 	const struct cmp_rules *r;
 	size_t n; /* facts that differ */
 };
 
-static bool allowed(const struct alike *k, const char *what)
+static bool allowed(const struct asked *k, const char *what)
 {
 	/* As it stands first: to a pattern, the brackets of "rdma[0].fw" are a choice of letters.
 	 */
@@ -191,124 +190,41 @@ static bool allowed(const struct alike *k, const char *what)
 	return false;
 }
 
-/* A fact that differs: "kernel.release: "6.1" against "6.2"", behind those before it. */
-static void FB_PRINTF(2, 3) note(struct alike *k, const char *fmt, ...)
+/* A fact that differs stands behind those before it: "kernel.release: "6.1" against "6.2"". */
+static bool note_fact(void *arg, const struct alike_fact *f)
 {
-	size_t used = strlen(k->c->differs), room = sizeof(k->c->differs) - used;
-	va_list ap;
-	if (k->n++ >= MAX_TOLD)
-		return;
-	if (used > 0)
-		used += (size_t)snprintf(k->c->differs + used, room, "; ");
-	va_start(ap, fmt);
-	vsnprintf(k->c->differs + used, sizeof(k->c->differs) - used, fmt, ap);
-	va_end(ap);
-}
-
-/* Is this fact another one, and not one that may be? Then it is noted. */
-static void check_fact(struct alike *k, const char *what, const json_t *a, const json_t *b)
-{
+	struct asked *k = arg;
 	char x[64] = "absent", y[64] = "absent";
-	if (json_equal(a, b) || (!a && !b) || allowed(k, what))
-		return;
-	char *s = a ? json_dumps(a, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *t = b ? json_dumps(b, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	if (!f->judged || allowed(k, f->name) || k->n++ >= MAX_TOLD)
+		return false;
+	char *s = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	char *t = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
 	if (s)
 		snprintf(x, sizeof(x), "%.60s", s);
 	if (t)
 		snprintf(y, sizeof(y), "%.60s", t);
 	free(s);
 	free(t);
-	note(k, "%.60s: %s against %s", what, x, y);
+	size_t used = strlen(k->c->differs);
+	snprintf(k->c->differs + used, sizeof(k->c->differs) - used, "%s%.60s: %s against %s",
+		used ? "; " : "", f->name, x, y);
+	return false;
 }
 
-static void check_count(struct alike *k, const char *list, size_t n, size_t m)
+/* A side may be of several documents, made at several times: the first that differs is told. */
+static void compare_systems(struct cmp *c, const struct cmp_rules *r)
 {
-	if (n != m && !allowed(k, list))
-		note(k, "%s: %zu against %zu", list, n, m);
-}
-
-static size_t less(size_t n, size_t m)
-{
-	return n < m ? n : m;
-}
-
-/* Facts of each member of a list; `of` is what a message calls the list. A NULL key ends them. */
-static void check_members(
-	struct alike *k, const json_t *x, const json_t *y, const char *of, const char *const *keys)
-{
-	size_t n = json_array_size(x), m = json_array_size(y);
-	char what[120];
-	check_count(k, of, n, m);
-	for (size_t i = 0; i < less(n, m); i++)
-		for (const char *const *f = keys; *f; f++) {
-			snprintf(what, sizeof(what), "%.60s[%zu].%s", of, i, *f);
-			check_fact(k, what, json_object_get(json_array_get(x, i), *f),
-				json_object_get(json_array_get(y, i), *f));
-		}
-}
-
-static void check_devices(struct alike *k, const json_t *a, const json_t *b, const char *list)
-{
-	/* What makes another machine of it; names, addresses and states may change. */
-	static const char *const keys[] = {"fw", "firmware", "board", "driver", "driver_version",
-		"link_layer", "rate", "active_mtu", "mtu", "speed_mbps", "vendor_id", "device_id",
-		"model", "clocks", "power_cap", "link", NULL};
-	static const char *const port[] = {"link_layer", "rate", "active_mtu", "mtu", NULL};
-	const json_t *x = json_object_get(a, list), *y = json_object_get(b, list);
-	char what[80];
-	check_members(k, x, y, list, keys);
-	for (size_t i = 0; i < less(json_array_size(x), json_array_size(y)); i++) {
-		snprintf(what, sizeof(what), "%s[%zu].ports", list, i);
-		check_members(k, json_object_get(json_array_get(x, i), "ports"),
-			json_object_get(json_array_get(y, i), "ports"), what, port);
+	struct asked k = {c, r, 0};
+	c->differs[0] = '\0';
+	for (size_t i = 0; i < c->n_docs && k.n == 0; i++) {
+		const json_t *const docs[] = {c->base, c->docs[i]};
+		if (c->docs[i] != c->base)
+			alike_systems(docs, 2, note_fact, &k);
 	}
-}
-
-/* Facts of a host in an object of its own; a NULL key ends them. */
-static void check_facts(
-	struct alike *k, const json_t *a, const json_t *b, const char *of, const char *const *keys)
-{
-	const json_t *x = json_object_get(a, of), *y = json_object_get(b, of);
-	for (; *keys; keys++) {
-		char what[64];
-		snprintf(what, sizeof(what), "%s.%s", of, *keys);
-		check_fact(k, what, json_object_get(x, *keys), json_object_get(y, *keys));
-	}
-}
-
-/* Versions of libraries that both know; what one of them has not loaded decides nothing. */
-static void check_libraries(struct alike *k, const json_t *a, const json_t *b)
-{
-	const json_t *y = json_object_get(b, "libraries"), *v;
-	const char *name;
-	json_object_foreach (json_object_get(a, "libraries"), name, v) {
-		char what[96];
-		snprintf(what, sizeof(what), "libraries.%.80s", name);
-		if (json_object_get(y, name))
-			check_fact(k, what, v, json_object_get(y, name));
-	}
-}
-
-static void check_systems(struct alike *k, const json_t *base, const json_t *other)
-{
-	static const char *const cpu[] = {
-		"model", "packages", "cores", "threads", "smt", "microcode", "governors", NULL};
-	static const char *const kernel[] = {"release", "clocksource", "boot", NULL};
-	const json_t *x = json_object_get(json_object_get(base, "system"), "hosts");
-	const json_t *y = json_object_get(json_object_get(other, "system"), "hosts");
-	size_t n = json_array_size(x), m = json_array_size(y);
-	check_count(k, "hosts", n, m);
-	/* Another number is allowed where it is, another machine is not. */
-	for (size_t i = 0; i < less(n, m); i++) {
-		const json_t *a = json_array_get(x, i), *b = json_array_get(y, i);
-		check_facts(k, a, b, "cpu", cpu);
-		check_devices(k, a, b, "rdma");
-		check_devices(k, a, b, "nics");
-		check_devices(k, a, b, "gpus");
-		check_facts(k, a, b, "kernel", kernel);
-		check_libraries(k, a, b);
-	}
+	size_t used = strlen(c->differs);
+	if (k.n > MAX_TOLD)
+		snprintf(c->differs + used, sizeof(c->differs) - used, "; and %zu more facts",
+			k.n - MAX_TOLD);
 }
 
 bool cmp_wrong_data(const json_t *doc)
@@ -334,11 +250,9 @@ static void find_results(struct cmp *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
-		for (size_t k = 0; k < c->n && !m->cand.params && m->time; k++)
-			if (c->v[k].cand.params && same_result(m, &c->v[k])) {
-				m->cand.params = c->v[k].cand.params;
-				m->cand.where = c->v[k].cand.where;
-			}
+		for (size_t k = 0; k < c->n && !m->cand.first && m->time; k++)
+			if (c->v[k].cand.first && same_result(m, &c->v[k]))
+				m->cand.first = c->v[k].cand.first;
 	}
 }
 
@@ -348,7 +262,7 @@ static void drop_added(struct cmp *c)
 	size_t k = 0;
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
-		if (m->base.params) {
+		if (m->base.first) {
 			c->v[k++] = *m;
 			continue;
 		}
@@ -403,18 +317,9 @@ int cmp_add(struct cmp *c, const char *path, bool cand, struct fb_err *e)
 
 void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 {
-	struct alike k = {c, r, 0};
 	find_results(c);
 	drop_added(c);
-	/* A side may be of several documents, made at several times. */
-	c->differs[0] = '\0';
-	for (size_t i = 0; i < c->n_docs && k.n == 0; i++)
-		if (c->docs[i] != c->base)
-			check_systems(&k, c->base, c->docs[i]);
-	size_t used = strlen(c->differs);
-	if (k.n > MAX_TOLD)
-		snprintf(c->differs + used, sizeof(c->differs) - used, "; and %zu more facts",
-			k.n - MAX_TOLD);
+	compare_systems(c, r);
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);

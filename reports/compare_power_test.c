@@ -29,9 +29,9 @@ static void draw(struct drawn *d, size_t m, size_t n, double change, struct fb_r
 	d->values = calloc(2 * m * n, sizeof(*d->values));
 	assert_true(d->c.v && d->values);
 	d->c.n = m;
-	static json_t *params;
-	if (!params)
-		params = json_object();
+	static json_t *first;
+	if (!first)
+		first = json_object();
 	for (size_t i = 0; i < m; i++) {
 		struct cmp_metric *v = &d->c.v[i];
 		struct cmp_side *sides[2] = {&v->base, &v->cand};
@@ -42,8 +42,7 @@ static void draw(struct drawn *d, size_t m, size_t n, double change, struct fb_r
 		for (int s = 0; s < 2; s++) {
 			sides[s]->v = d->values + (2 * i + (size_t)s) * n;
 			sides[s]->n = n;
-			sides[s]->params = params;
-			sides[s]->where = "cpu";
+			sides[s]->first = first;
 			for (size_t k = 0; k < n; k++)
 				sides[s]->v[k] = 1e6 * exp(NOISE * fb_rng_normal(rng)) *
 						 (s == 1 && i == 0 ? 1 - change : 1);

@@ -34,8 +34,7 @@ struct cmp_side {
 	double *v; /* one value per launch */
 	char (*launch)[80];
 	size_t n;
-	json_t *params; /* of the first result; borrowed from the document */
-	const char *where;
+	const json_t *first; /* result; borrowed from the document. NULL: there is none */
 	bool invalid;
 	char why[160]; /* first reason of an invalid launch */
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/json.h"
 #include "bench/core/stats.h"
 #include "reports/report_priv.h"
 
@@ -53,6 +54,22 @@ const char *rep_axis(const struct rep_figure *f)
 	if (is_ratio(f))
 		return "Ratio [x]";
 	return strstr(f->metric, "message") ? "Messages [million/s]" : "Rate [million/s]";
+}
+
+struct rep_scale_for rep_people_unit(const json_t *r)
+{
+	const char *unit = fb_json_str(r, "unit", ""), *metric = fb_json_str(r, "metric", "");
+	bool bus = strcmp(metric, "busbw") == 0 || strcmp(metric, "algbw") == 0;
+	if (strcmp(unit, "ns") == 0)
+		return (struct rep_scale_for){"us", 1e-3};
+	if (strcmp(unit, "bytes/s") == 0)
+		return bus ? (struct rep_scale_for){"GB/s", 1e-9}
+			   : (struct rep_scale_for){"Gb/s", 8e-9};
+	if (strcmp(unit, "1/s") == 0)
+		return (struct rep_scale_for){"M/s", 1e-6};
+	if (strcmp(unit, "flop/s") == 0)
+		return (struct rep_scale_for){"TFLOP/s", 1e-12};
+	return (struct rep_scale_for){unit, 1};
 }
 
 double rep_row_value(const struct rep_figure *f, const struct rep_row *r)

@@ -132,7 +132,7 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	char bench[64], metric[sizeof(all->v->metric)], op[sizeof(all->v->op)];
 	bench_of(result, bench, sizeof(bench));
 	copy_text(metric, sizeof(metric), fb_json_str(result, "metric", "?"));
-	copy_text(op, sizeof(op), is_time(result) ? result_op(result) : "");
+	copy_text(op, sizeof(op), is_time(result) || all->runs ? result_op(result) : "");
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->v[i].bench, bench) == 0 && strcmp(all->v[i].metric, metric) == 0 &&
 			strcmp(all->v[i].op, op) == 0)
@@ -155,6 +155,7 @@ static struct rep_figure *figure_for(struct rep_figures *all, const json_t *resu
 	copy_text(f->sync, sizeof(f->sync), fb_json_str(result, "sync", ""));
 	copy_text(f->definition, sizeof(f->definition), fb_json_str(result, "definition", ""));
 	f->kind = is_time(result) && json_object_get(result, "hist") ? REP_BAND : REP_RATE;
+	f->runs = all->runs;
 	make_id(f);
 	make_unique(all, f);
 	make_title(f);
@@ -177,7 +178,7 @@ static void value_text(const json_t *v, char *buf, size_t len)
 static bool speaks_for_itself(const char *key)
 {
 	static const char *const keys[] = {"op", "transport", "completion", "wait", "dtype",
-		"redop", "backend", "memory", "placement", "mode"};
+		"redop", "backend", "memory", "placement", "mode", REP_RUN};
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strcmp(key, keys[i]) == 0)
 			return true;
@@ -298,7 +299,8 @@ static json_t *varying_params(
 		char text[160];
 		factor_text(key, v, text, sizeof(text));
 		bool differs = json_object_get(varies, key) != NULL;
-		enum effect e = differs || json_object_get(partial, key)
+		bool settled = differs && json_is_string(v); /* words always do */
+		enum effect e = !settled && (differs || json_object_get(partial, key))
 					? effect_of(results, figure, belongs, key)
 					: ALONE_NEVER;
 		if (e == BY_ITSELF)
@@ -321,9 +323,12 @@ static void series_label(const json_t *result, json_t *varies, char *buf, size_t
 	json_t *flag;
 	const json_t *params = json_object_get(result, "params");
 	buf[0] = '\0';
+	join(buf, len, fb_json_str(params, REP_RUN, ""));
 	json_object_foreach (varies, key, flag) {
 		char text[160];
 		const json_t *v = json_object_get(params, key);
+		if (strcmp(key, REP_RUN) == 0)
+			continue;
 		factor_text(key, v, text, sizeof(text));
 		join(buf, len, text);
 	}
@@ -431,10 +436,38 @@ static int add_result(struct rep_figure *f, const json_t *result, json_t *varies
 	struct rep_series *s = series_for(f, label);
 	if (s && (loopback || strcmp(fb_json_str(result, "where", "?"), "hardware") != 0))
 		s->not_headline = true;
+	if (s) {
+		const char *where = fb_json_str(result, "where", "?");
+		bool other = s->n > 0 && strcmp(s->where, where) != 0;
+		copy_text(s->where, sizeof(s->where), other ? "mixed" : where);
+		s->run = (size_t)fb_json_int(result, REP_RUN, 0);
+	}
 	struct rep_row *row =
 		s ? row_for(s, (uint64_t)fb_json_int(json_object_get(result, "params"), "size", 0))
 		  : NULL;
 	return row ? add_to_row(f, row, result, e) : -ENOMEM;
+}
+
+static const struct rep_row *row_at(const struct rep_series *s, uint64_t size)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->rows[i].size == size)
+			return &s->rows[i];
+	return NULL;
+}
+
+/* The smallest size; of several runs, the smallest that all have. */
+static uint64_t tail_size(const struct rep_figure *f)
+{
+	const struct rep_series *first = &f->series[0];
+	for (size_t i = 0; i < first->n && f->runs; i++) {
+		size_t k = 1;
+		while (k < f->n && row_at(&f->series[k], first->rows[i].size))
+			k++;
+		if (k == f->n)
+			return first->rows[i].size;
+	}
+	return first->n > 0 ? first->rows[0].size : 0;
 }
 
 /* A copy of one row of times as a curve of the tail figure. */
@@ -442,11 +475,12 @@ static int add_curve(
 	struct rep_figure *t, const struct rep_figure *from, const struct rep_series *s)
 {
 	char label[160] = "";
-	const struct rep_row *row = s->n > 0 ? &s->rows[0] : NULL;
-	if (!row || !row->hist || row->hist->n < TAIL_MIN_N || row->size != t->at_size)
+	const struct rep_row *row = row_at(s, t->at_size);
+	if (!row || !row->hist || row->hist->n < TAIL_MIN_N)
 		return 0;
-	join(label, sizeof(label), from->op);
-	if (strcmp(s->label, from->op) != 0)
+	if (!t->runs)
+		join(label, sizeof(label), from->op);
+	if (t->runs || strcmp(s->label, from->op) != 0)
 		join(label, sizeof(label), s->label);
 	struct rep_series *curve = series_for(t, label);
 	struct rep_row *copy = curve ? row_for(curve, row->size) : NULL;
@@ -464,6 +498,8 @@ static int add_curve(
 	copy->samples += row->samples;
 	copy->valid = row->valid > copy->valid ? row->valid : copy->valid;
 	curve->not_headline = s->not_headline;
+	curve->run = s->run;
+	copy_text(curve->where, sizeof(curve->where), s->where);
 	return 0;
 }
 
@@ -480,22 +516,24 @@ static void free_series(struct rep_figure *f)
 	free(f->series);
 }
 
-/* One tail figure per benchmark of times: the smallest size of every operation. */
+/* One tail figure per benchmark of times: the smallest size of every operation; of several runs
+ * one per operation. */
 static int add_tail(struct rep_figures *all, size_t from)
 {
 	struct rep_figure t = all->v[from];
 	char size[32];
 	int rc = 0;
-	t.at_size = t.n > 0 && t.series[0].n > 0 ? t.series[0].rows[0].size : 0;
+	t.at_size = t.n > 0 ? tail_size(&t) : 0;
 	t.kind = REP_TAIL;
-	t.op[0] = '\0';
+	if (!t.runs)
+		t.op[0] = '\0';
 	t.series = NULL;
 	t.n = 0;
 	make_id(&t);
 	for (size_t i = from; i < all->n && rc == 0; i++) {
 		const struct rep_figure *f = &all->v[i];
 		if (f->kind != REP_BAND || strcmp(f->bench, t.bench) != 0 ||
-			strcmp(f->metric, t.metric) != 0)
+			strcmp(f->metric, t.metric) != 0 || (t.runs && i != from))
 			continue;
 		for (size_t k = 0; k < f->n && rc == 0; k++)
 			rc = add_curve(&t, f, &f->series[k]);
@@ -508,8 +546,8 @@ static int add_tail(struct rep_figures *all, size_t from)
 		if (strcmp(f->factors, t.factors) != 0)
 			t.factors[0] = '\0';
 	}
-	snprintf(t.title, sizeof(t.title), "%s %s tail at %s", t.section, t.metric,
-		fb_fmt_size(t.at_size, size, sizeof(size)));
+	snprintf(t.title, sizeof(t.title), "%s %s%s%s tail at %s", t.section, t.op,
+		t.op[0] ? " " : "", t.metric, fb_fmt_size(t.at_size, size, sizeof(size)));
 	struct rep_figure *v =
 		rc == 0 && t.n > 0 ? realloc(all->v, (all->n + 1) * sizeof(*v)) : NULL;
 	if (!v) {
@@ -529,7 +567,7 @@ static int add_tails(struct rep_figures *all)
 	int rc = 0;
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		bool first = all->v[i].kind == REP_BAND && strcmp(all->v[i].section, "RDMA") == 0;
-		for (size_t k = 0; k < i && first; k++)
+		for (size_t k = 0; k < i && first && !all->runs; k++)
 			first = strcmp(all->v[k].bench, all->v[i].bench) != 0 ||
 				strcmp(all->v[k].metric, all->v[i].metric) != 0;
 		if (first)
@@ -557,13 +595,14 @@ static void arrange(struct rep_figures *all)
 	}
 }
 
-int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err *e)
+static int build(const json_t *doc, size_t runs, struct rep_figures *all, struct fb_err *e)
 {
 	const json_t *results = json_object_get(doc, "results"), *r;
 	size_t i, n = json_array_size(results);
 	size_t *belongs = calloc(n + 1, sizeof(*belongs));
 	int rc = belongs ? 0 : -ENOMEM;
 	memset(all, 0, sizeof(*all));
+	all->runs = runs;
 	json_array_foreach (results, i, r) {
 		struct rep_figure *f = rc == 0 && rep_drawable(r) ? figure_for(all, r) : NULL;
 		if (rc == 0)
@@ -586,6 +625,34 @@ int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err 
 		rep_figures_free(all);
 	}
 	return rc;
+}
+
+/* Curves of one chart that come from different places say so in its key. */
+static void name_places(struct rep_figures *all)
+{
+	for (size_t i = 0; i < all->n && all->runs; i++) {
+		struct rep_figure *f = &all->v[i];
+		for (size_t k = 0; k < f->n && strcmp(f->where, "mixed") == 0; k++) {
+			struct rep_series *s = &f->series[k];
+			size_t n = strlen(s->label);
+			if (n + strlen(s->where) + 4 < sizeof(s->label))
+				snprintf(s->label + n, sizeof(s->label) - n, " [%s]", s->where);
+		}
+	}
+}
+
+int rep_figures_overlay(
+	const json_t *joined, size_t runs, struct rep_figures *all, struct fb_err *e)
+{
+	int rc = build(joined, runs, all, e);
+	if (rc == 0)
+		name_places(all);
+	return rc;
+}
+
+int rep_figures_build(const json_t *doc, struct rep_figures *all, struct fb_err *e)
+{
+	return build(doc, 0, all, e);
 }
 
 void rep_figures_free(struct rep_figures *all)

@@ -26,7 +26,7 @@ static const char *badge_class(const char *state)
 									      : "badge open";
 }
 
-static void place_badges(struct fb_strbuf *b, const json_t *doc)
+void rep_html_places(struct fb_strbuf *b, const json_t *doc)
 {
 	for (size_t k = 0; k < REP_PLACES; k++) {
 		const struct rep_place *p = &rep_places[k];
@@ -279,7 +279,7 @@ void rep_html_first_screen(struct fb_strbuf *b, const struct rep_page *p)
 	fb_strbuf_add(b, "<div class=\"verdict\">");
 	rep_tag(b, "span", badge_class(state), "%s", state);
 	fb_strbuf_add(b, "<span class=\"places\">");
-	place_badges(b, p->doc);
+	rep_html_places(b, p->doc);
 	fb_strbuf_add(b, "</span>");
 	rep_tag(b, "span", "scope", "%s", scope);
 	fb_strbuf_add(b, "</div>\n");

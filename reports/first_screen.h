@@ -34,6 +34,8 @@ struct rep_finding {
 /** At most REP_FINDINGS, the gravest first; *all: how many there are. @return how many in v */
 size_t rep_findings(const json_t *doc, struct rep_finding v[REP_FINDINGS], size_t *all);
 
+/** One badge for each kind of place that results come from: a mixture says so by having several. */
+void rep_html_places(struct fb_strbuf *b, const json_t *doc);
 void rep_html_first_screen(struct fb_strbuf *b, const struct rep_page *p);
 
 #endif

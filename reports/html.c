@@ -31,7 +31,7 @@ static const struct {
 	{"Other", NULL},
 };
 
-static void page_head(struct fb_strbuf *b, const char *title)
+void rep_html_head(struct fb_strbuf *b, const char *title, const char *cls)
 {
 	fb_strbuf_add(b,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
@@ -40,7 +40,7 @@ static void page_head(struct fb_strbuf *b, const char *title)
 	rep_tag(b, "title", NULL, "%s: fabricbench report", title);
 	fb_strbuf_add(b, "\n<style>\n");
 	fb_strbuf_add(b, (const char *)fb_embed_reports_report_css);
-	fb_strbuf_add(b, "</style>\n</head>\n<body>\n");
+	fb_strbuf_printf(b, "</style>\n</head>\n<body class=\"%s\">\n", cls);
 }
 
 static void header(struct fb_strbuf *b, const struct rep_page *p, const char *title)
@@ -165,7 +165,7 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 {
 	const char *command = fb_json_str(json_object_get(p->doc, "run"), "command", "run");
 	const char *title = fb_json_str(json_object_get(p->doc, "plan"), "title", command);
-	page_head(b, title);
+	rep_html_head(b, title, "one-run");
 	header(b, p, title);
 	struct rep_chain chain;
 	rep_chain_make(p->doc, &chain);

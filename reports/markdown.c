@@ -12,6 +12,7 @@
 #include "bench/core/strbuf.h"
 #include "reports/first_screen.h"
 #include "reports/metric_groups.h"
+#include "reports/report_priv.h"
 
 #define CELL_MAX 240 /* bytes of one text: longer ones are cut */
 
@@ -156,27 +157,6 @@ static void write_parts(FILE *out, const json_t *doc)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-struct scale {
-	const char *unit;
-	double factor;
-};
-
-/* As the field writes it: RDMA in Gb/s, collectives' bandwidths in GB/s of 10^9, times in us. */
-static struct scale scale_of(const json_t *r)
-{
-	const char *unit = fb_json_str(r, "unit", ""), *metric = fb_json_str(r, "metric", "");
-	bool bus = strcmp(metric, "busbw") == 0 || strcmp(metric, "algbw") == 0;
-	if (strcmp(unit, "ns") == 0)
-		return (struct scale){"us", 1e-3};
-	if (strcmp(unit, "bytes/s") == 0)
-		return bus ? (struct scale){"GB/s", 1e-9} : (struct scale){"Gb/s", 8e-9};
-	if (strcmp(unit, "1/s") == 0)
-		return (struct scale){"M/s", 1e-6};
-	if (strcmp(unit, "flop/s") == 0)
-		return (struct scale){"TFLOP/s", 1e-12};
-	return (struct scale){unit, 1};
-}
-
 /* The worst validity of a group. */
 static const char *trust(const struct rep_group *g)
 {
@@ -195,7 +175,7 @@ static void write_row(FILE *out, const struct rep_group *g)
 {
 	char a[32], lo[32], hi[32];
 	const json_t *r = g->r[0];
-	struct scale s = scale_of(r);
+	struct rep_scale_for s = rep_people_unit(r);
 	struct rep_summary sum;
 	double bound = fb_json_num(get(r, "bound"), "value", NAN);
 	rep_group_summary(g, &sum);

@@ -3,8 +3,10 @@ SRC += reports/incast.c reports/rates.c
 TESTS += reports/incast_test.c
 SRC += reports/figures.c reports/figure_values.c reports/pairs.c reports/plot.c reports/plot_text.c reports/markup.c reports/html.c \
 	reports/html_figure.c reports/sections.c reports/topology.c reports/first_screen.c reports/since.c reports/report.c reports/rank.c \
-	reports/gate_file.c reports/compare_load.c reports/compare_judge.c reports/compare_power.c reports/compare_noise.c \
+	reports/gate_file.c reports/alike.c reports/compare_load.c reports/compare_judge.c reports/compare_power.c reports/compare_noise.c \
 	reports/compare_run.c reports/compare_expected.c reports/value_table.c reports/compare_fleet.c reports/compare_out.c reports/compare.c
+SRC += reports/overlay.c reports/overlay_load.c reports/overlay_html.c reports/overlay_text.c reports/overlay_cmd.c
+TESTS += reports/overlay_test.c
 SRC += reports/training.c reports/training_rows.c reports/training_html.c
 TESTS += reports/training_test.c
 SRC += reports/claims.c

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
+#include "bench/core/log.h"
 #include "bench/core/proc.h"
 #include "reports/report_priv.h"
 
@@ -107,5 +109,30 @@ int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e)
 	int rc = rep_gnuplot(dir, NULL, script, e);
 	if (rc == 0)
 		snprintf(f->svg, sizeof(f->svg), "%s", svg);
+	return rc;
+}
+
+int rep_plot_all(struct rep_figures *all, const char *dir, char *why, size_t len, struct fb_err *e)
+{
+	int rc = 0;
+	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
+		return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make the folder %s: %s", dir,
+			strerror(errno));
+	size_t n = all->n < REP_MAX_PICTURES ? all->n : REP_MAX_PICTURES;
+	if (n < all->n)
+		fb_warn("%zu figures: the first %zu are drawn, and the page has the tables of all",
+			all->n, n);
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		struct fb_err one = {0};
+		fb_progress("figure %zu of %zu: %s", i + 1, n, all->v[i].id);
+		rc = rep_plot_data(&all->v[i], dir, e);
+		if (rc != 0 || rep_plot_draw(&all->v[i], dir, &one) == 0)
+			continue;
+		fb_progress_end();
+		if (!why[0]) /* once: the next would say the same */
+			fb_log_err(&one);
+		snprintf(why, len, "%s", one.msg);
+	}
+	fb_progress_end();
 	return rc;
 }

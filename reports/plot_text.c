@@ -23,9 +23,30 @@
 static const int colour_order[COLOURS] = {6, 7, 4, 8, 2, 3, 1, 5};
 static const int point_order[COLOURS] = {7, 5, 9, 13, 11, 6, 4, 8};
 
-static int colour(size_t i)
+/* Dashes for runs that lie over each other, so that they differ without their colours. */
+static const char *const run_dashes[COLOURS] = {
+	"1", "(12,5)", "(3,4)", "(14,4,3,4)", "(6,3)", "(14,4,3,4,3,4)", "(24,6)", "(2,8)"};
+
+/* Several runs: colour and dash are the run's in every chart, the point is the curve's own. */
+struct style {
+	int colour, point;
+	char dash[24];
+};
+
+static struct style style_of(const struct rep_figure *f, size_t i)
 {
-	return colour_order[i % COLOURS];
+	struct style s = {.colour = colour_order[i % COLOURS], .point = point_order[i % COLOURS]};
+	if (!f->runs) {
+		snprintf(s.dash, sizeof(s.dash), "%zu", i / COLOURS + 1);
+		return s;
+	}
+	size_t run = f->series[i].run % COLOURS, before = 0;
+	for (size_t k = 0; k < i; k++)
+		before += f->series[k].run == f->series[i].run;
+	s.colour = colour_order[run];
+	s.point = point_order[(run + before * f->runs) % COLOURS];
+	snprintf(s.dash, sizeof(s.dash), "%s", run_dashes[run]);
+	return s;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -376,12 +397,12 @@ static size_t key_columns(const struct rep_figure *f, const struct span *s)
 	size_t longest = s->doubt ? strlen("suspect or invalid") : strlen("p5 to p99"), cols;
 	for (size_t i = 0; i < f->n; i++) {
 		size_t n = strlen(f->series[i].label) +
-			   (f->kind == REP_BAND && f->n > 1 ? strlen("median, ") : 0);
-		if (f->kind == REP_BAND && f->n == 1)
+			   (f->kind == REP_BAND && (f->n > 1 || f->runs) ? strlen("median, ") : 0);
+		if (f->kind == REP_BAND && f->n == 1 && !f->runs)
 			n = strlen("median");
 		longest = n > longest ? n : longest;
 	}
-	cols = 560 / (8 * longest + 48);
+	cols = 560 / (8 * longest + (f->runs ? 72 : 48));
 	return cols < 1 ? 1 : cols > 3 ? 3 : cols;
 }
 
@@ -398,8 +419,8 @@ static void preamble(struct fb_strbuf *b, const struct rep_figure *f, const stru
 		"set border 3 lc rgb '#888888'\nset tics nomirror out scale 0.8,0.4 textcolor rgb '#333333'\n"
 		"set grid xtics ytics lc rgb '#e4e4e4' lw 1, lc rgb '#f2f2f2' lw 1\n");
 	fb_strbuf_printf(b,
-		"set key at graph 0, screen 1-0.085*tall left top horizontal maxcols %zu Left reverse samplen 2 noautotitle\n",
-		cols);
+		"set key at graph 0, screen 1-0.085*tall left top horizontal maxcols %zu Left reverse samplen %d noautotitle\n",
+		cols, f->runs ? 5 : 2);
 	/* A title of its own would stand below the key. */
 	fb_strbuf_printf(b, "set tmargin %.1f\nset label 2 ", 2.9 + 1.15 * (double)rows);
 	rep_gp_quoted(b, f->title);
@@ -447,15 +468,17 @@ static void band_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 	for (size_t i = 0; i < f->n; i++)
 		fb_strbuf_printf(b,
 			"%s'%s.dat' index %zu using 1:3:4 with filledcurves fs transparent solid %s noborder lc %d title '%s'",
-			i ? ", \\\n     " : "", f->id, i, f->n > 1 ? "0.16" : "0.25", colour(i),
+			i ? ", \\\n     " : "", f->id, i, f->n > 1 ? "0.16" : "0.25",
+			style_of(f, i).colour,
 			i == 0 ? f->n > 1 ? "bands: p5 to p99" : "p5 to p99" : "");
 	for (size_t i = 0; i < f->n; i++) {
 		char label[180];
-		snprintf(label, sizeof(label), f->n > 1 ? "median, %s" : "median",
+		struct style t = style_of(f, i);
+		snprintf(label, sizeof(label), f->n > 1 || f->runs ? "median, %s" : "median",
 			f->series[i].label);
 		fb_strbuf_printf(b,
-			", \\\n     '%s.dat' index %zu using 1:2 with linespoints lc %d pt %d ps 0.6 lw 1.8 dt %zu title ",
-			f->id, i, colour(i), point_order[i % COLOURS], i / COLOURS + 1);
+			", \\\n     '%s.dat' index %zu using 1:2 with linespoints lc %d pt %d ps 0.6 lw 1.8 dt %s title ",
+			f->id, i, t.colour, t.point, t.dash);
 		rep_gp_quoted(b, label);
 	}
 	doubts(b, f, s, 10);
@@ -507,11 +530,12 @@ static void rate_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 		fb_strbuf_printf(b, "set yrange [0:%.6g]\n", s->hi * 1.08);
 	fb_strbuf_add(b, "plot ");
 	for (size_t i = 0; i < f->n; i++) {
+		struct style t = style_of(f, i);
 		fb_strbuf_printf(b,
-			"%s'%s.dat' index %zu using %s lc %d pt %d ps 0.7 lw 1.8 dt %zu title ",
+			"%s'%s.dat' index %zu using %s lc %d pt %d ps 0.7 lw 1.8 dt %s title ",
 			i ? ", \\\n     " : "", f->id, i,
-			s->launches ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints",
-			colour(i), point_order[i % COLOURS], i / COLOURS + 1);
+			s->launches ? "1:2:3:4 with yerrorlines" : "1:2 with linespoints", t.colour,
+			t.point, t.dash);
 		rep_gp_quoted(b, f->series[i].label);
 	}
 	bounds(b, f);
@@ -538,9 +562,10 @@ static void tail_plot(struct fb_strbuf *b, const struct rep_figure *f, const str
 		"plot ",
 		least < 0.5 ? least * 0.7 : 0.1);
 	for (size_t i = 0; i < f->n; i++) {
+		struct style t = style_of(f, i);
 		fb_strbuf_printf(b,
-			"%s'%s.dat' index %zu using 1:2 with steps lc %d lw 1.8 dt %zu title ",
-			i ? ", \\\n     " : "", f->id, i, colour(i), i / COLOURS + 1);
+			"%s'%s.dat' index %zu using 1:2 with steps lc %d lw 1.8 dt %s title ",
+			i ? ", \\\n     " : "", f->id, i, t.colour, t.dash);
 		rep_gp_quoted(b, f->series[i].label);
 	}
 	fb_strbuf_add(b, "\n");

@@ -22,13 +22,14 @@
 #include "reports/junit.h"
 #include "reports/loss.h"
 #include "reports/markdown.h"
+#include "reports/overlay.h"
 #include "reports/png.h"
 #include "reports/prometheus.h"
 #include "reports/report_priv.h"
 
 struct report_cfg {
 	char *input, *output;
-	struct fb_opt_list with;
+	struct fb_opt_list beside, labels, with;
 	bool plots_only;
 	char *history;
 	bool json;
@@ -48,12 +49,26 @@ static const struct fb_opt report_opts[] = {
 		.arg = "DIR|FILE",
 		.help = "a run directory (with run.json), or one result document",
 		.positional = true},
+	{.name = "beside",
+		.type = FB_OPT_LIST,
+		.offset = offsetof(struct report_cfg, beside),
+		.arg = "DIR|FILE",
+		.help = "further runs, to be laid over the first: what differs between them, one chart "
+			"for each kind of result, the values side by side",
+		.positional = true,
+		.whole = true},
+	{.name = "label",
+		.type = FB_OPT_LIST,
+		.offset = offsetof(struct report_cfg, labels),
+		.arg = "NAME,...",
+		.help = "with several runs: what to call them, in order, instead of their folders' names"},
 	{.letter = 'o',
 		.name = "output",
 		.type = FB_OPT_STRING,
 		.offset = offsetof(struct report_cfg, output),
 		.arg = "FILE",
-		.help = "the page: DIR/report.html, or FILE with .html instead of .json, by default"},
+		.help = "the page: DIR/report.html, or FILE with .html instead of .json, by default; "
+			"of several runs overlay.html in the first DIR"},
 	{.name = "format",
 		.type = FB_OPT_ENUM,
 		.offset = offsetof(struct report_cfg, format),
@@ -115,6 +130,12 @@ static const char report_notes[] =
 	"every\n"
 	"run a new series.\n"
 	"\n"
+	"Several runs (InfiniBand against RoCE, before against after) become one page with a curve per\n"
+	"run. It lists the facts in which they differ, hardware, firmware, MTU, link layer, versions,\n"
+	"options, and calls itself \"not like for like\" if any does. Ratios are to the first run, with\n"
+	"their interval where launches allow one; the verdict is compare's. runs.csv, facts.csv,\n"
+	"values.csv and only.csv beside the plots are its tables.\n"
+	"\n"
 	"--history DIR: one value for each metric and run, and where its level changed (E-divisive,\n"
 	"confirmed by Mann-Whitney at 0.001 and by compare's floors). Advisory.\n"
 	"\n"
@@ -125,7 +146,7 @@ static struct fb_opt_spec make_spec(struct report_cfg *cfg)
 {
 	return (struct fb_opt_spec){
 		.command = "report",
-		.usage = "DIR|FILE [options]",
+		.usage = "DIR|FILE [DIR|FILE ...] [options]",
 		.summary =
 			"Make plots and one self-contained HTML page, or texts for machines, from a run's or a command's results.",
 		.notes = report_notes,
@@ -318,6 +339,8 @@ static int write_prometheus(const char *path, const json_t *doc, struct fb_err *
 	return rc;
 }
 
+#define NO_PICTURES "--plots-only makes pictures, and Markdown has none: leave one of them out"
+
 enum text_kind { MARKDOWN, JUNIT };
 
 static int write_text(enum text_kind kind, const char *path, const json_t *doc, const char *data,
@@ -354,13 +377,14 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 	bool png = cfg->format == FORMAT_PNG;
 	bool html = !md && !png &&
 		    (!machines || cfg->format == FORMAT_HTML || cfg->output || cfg->plots_only);
+	if (cfg->labels.n > 0)
+		return fb_fail_usage(e, "--label names several runs: give them as arguments");
 	if (png && cfg->output && strcmp(cfg->output, "-") == 0)
 		return fb_fail_usage(e,
 			"--format png makes several files: name the overview's with "
 			"-o FILE.png");
 	if (md && cfg->plots_only)
-		return fb_fail_usage(e, "--plots-only makes pictures, and Markdown has none: leave "
-					"one of them out");
+		return fb_fail_usage(e, NO_PICTURES);
 	int rc = find_paths(cfg, &p, e);
 	if (rc != 0)
 		return rc;
@@ -386,6 +410,36 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		rc = write_prometheus(cfg->prometheus, doc, e);
 	json_decref(doc);
 	return rc;
+}
+
+/* Several runs: their own page, for people alone. */
+static int lay_over(const struct report_cfg *cfg, struct fb_err *e)
+{
+	const char *path[ALIKE_MAX] = {cfg->input};
+	size_t n = cfg->beside.n + 1;
+	const char *of_one = cfg->with.n > 0             ? "--with"
+			     : cfg->prometheus           ? "--prometheus"
+			     : cfg->junit                ? "--junit"
+			     : cfg->format == FORMAT_PNG ? "--format png"
+							 : NULL;
+	if (of_one)
+		return fb_fail_usage(e, "%s takes one run, and %zu are given", of_one, n);
+	if (n > ALIKE_MAX)
+		return fb_fail_usage(
+			e, "%zu runs: at most %d can be told apart in one picture", n, ALIKE_MAX);
+	if (cfg->labels.n > 0 && cfg->labels.n != n)
+		return fb_fail_usage(e, "--label: %zu names for %zu runs", cfg->labels.n, n);
+	if (cfg->format == FORMAT_MD && cfg->plots_only)
+		return fb_fail_usage(e, NO_PICTURES);
+	for (size_t i = 1; i < n; i++)
+		path[i] = cfg->beside.v[i - 1];
+	struct overlay_cfg all = {.path = path,
+		.label = cfg->labels.n > 0 ? cfg->labels.v : NULL,
+		.n = n,
+		.output = cfg->output,
+		.markdown = cfg->format == FORMAT_MD,
+		.plots_only = cfg->plots_only};
+	return overlay_report(&all, e);
 }
 
 static int print_history(const struct report_cfg *cfg, struct fb_err *e)
@@ -419,7 +473,9 @@ static int report_main(int argc, char **argv)
 	if (rc == 1)
 		return FB_EXIT_OK;
 	if (rc == 0)
-		rc = cfg.history ? print_history(&cfg, &e) : make_report(&cfg, &e);
+		rc = cfg.history        ? print_history(&cfg, &e)
+		     : cfg.beside.n > 0 ? lay_over(&cfg, &e)
+					: make_report(&cfg, &e);
 	fb_opt_free(&spec);
 	return rc < 0 ? fb_cmd_fail(&e) : FB_EXIT_OK;
 }

@@ -42,6 +42,8 @@ struct rep_series {
 	struct rep_row *rows; /* ascending by size */
 	size_t n;
 	bool not_headline; /* some of it is not from hardware, or from loopback */
+	char where[24];    /* what it was measured on; "mixed" */
+	size_t run;        /* figures of several runs: whose it is */
 };
 
 struct rep_figure {
@@ -59,6 +61,7 @@ struct rep_figure {
 	char bound_why[160];  /* of the first bound met */
 	char factors[600];    /* the parameters that all series share: "qps 1, mtu 1024" */
 	bool loopback;        /* some of it never left the host */
+	size_t runs;          /* so many runs lie over each other; 0: one document's figure */
 	enum rep_kind kind;
 	struct rep_series *series;
 	size_t n;
@@ -70,13 +73,29 @@ struct rep_figure {
 struct rep_figures {
 	struct rep_figure *v;
 	size_t n;
+	size_t runs; /* as in a figure */
 };
 
 /* figures.c */
 int rep_figures_build(const json_t *doc, struct rep_figures *f, struct fb_err *e) FB_MUST_CHECK;
+/*
+ * Figures of several runs laid over each other: one per kind of result and operation, and each tail
+ * by itself. In `joined` the results of all runs stand one run after the other; each has its run's
+ * number under REP_RUN, and its label as the parameter REP_RUN.
+ */
+int rep_figures_overlay(
+	const json_t *joined, size_t runs, struct rep_figures *f, struct fb_err *e) FB_MUST_CHECK;
 void rep_figures_free(struct rep_figures *f);
+#define REP_RUN "overlaid run"
 
 /* figure_values.c */
+/* A result's unit as the field writes it, in tables: RDMA in Gb/s, collectives' bandwidths in GB/s
+ * of 10^9, times in us; and the factor from the document's unit. */
+struct rep_scale_for {
+	const char *unit;
+	double factor;
+};
+struct rep_scale_for rep_people_unit(const json_t *result);
 /* Value of a row as drawn, in the unit of rep_axis(): median time in us, rate in Gb/s or GB/s. NAN:
  * none. */
 double rep_row_value(const struct rep_figure *f, const struct rep_row *r);
@@ -124,6 +143,11 @@ int rep_plot_draw(struct rep_figure *f, const char *dir, struct fb_err *e) FB_MU
  * settings alone. @return as rep_plot_draw() */
 int rep_gnuplot(
 	const char *dir, const char *settings, const char *script, struct fb_err *e) FB_MUST_CHECK;
+/* Both of all figures, in a folder that is made. A missing gnuplot, or one that fails, costs
+ * pictures and nothing else: `why` then says it for the page. Data that cannot be written are an
+ * error. */
+int rep_plot_all(struct rep_figures *all, const char *dir, char *why, size_t len,
+	struct fb_err *e) FB_MUST_CHECK;
 
 /* html.c: the page. */
 struct rep_maps;
@@ -148,7 +172,11 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p);
 
 /* html_figure.c: the figures of one section. @return how many it wrote */
 size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section);
+/* The page's beginning up to <body>, of this class. */
+void rep_html_head(struct fb_strbuf *b, const char *title, const char *cls);
 /* sections.c: parts of the page that come from the document rather than from figures. */
+/* Any flat JSON value as text: strings as they are, lists by commas, objects as "key value". */
+void rep_flat(struct fb_strbuf *b, const json_t *v);
 /* The verdict's reasons, and that every part is accounted for. */
 void rep_html_reasons(struct fb_strbuf *b, const json_t *doc);
 void rep_html_parts(struct fb_strbuf *b, const json_t *doc);

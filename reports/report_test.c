@@ -15,6 +15,7 @@
 #include "reports/report.h"
 #include "reports/report_priv.h"
 #include "reports/test_files.h"
+#include "reports/test_page.h"
 
 #define SMALL FB_TESTDATA("reports", "small.json")
 
@@ -339,42 +340,6 @@ static void hostile_labels_stay_text(void **state)
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
-
-/* Every element is closed in order; attribute values are quoted; no script, nothing from elsewhere.
- */
-static void well_formed(const char *page)
-{
-	char open[64][24];
-	size_t depth = 0;
-	const char *c = strchr(page, '<');
-	assert_int_equal(strncmp(page, "<!DOCTYPE html>\n", 16), 0);
-	for (c = page + 15; (c = strchr(c, '<')) != NULL;) {
-		char name[24] = "";
-		const char *end = c + 1;
-		bool in_quotes = false;
-		while (*end && (in_quotes || *end != '>')) {
-			in_quotes = *end == '"' ? !in_quotes : in_quotes;
-			assert_false(!in_quotes && *end == '<');
-			end++;
-		}
-		assert_true(*end == '>');
-		bool closing = c[1] == '/';
-		sscanf(c + 1 + closing, "%23[a-zA-Z0-9]", name);
-		assert_true(name[0] != '\0');
-		assert_string_not_equal(name, "script");
-		if (closing) {
-			assert_true(depth > 0);
-			assert_string_equal(open[--depth], name);
-		} else if (end[-1] != '/') {
-			assert_true(depth < 64);
-			memcpy(open[depth++], name, sizeof(name));
-		}
-		c = end;
-	}
-	assert_int_equal(depth, 0);
-	assert_null(strstr(page, "src=\"http"));
-	assert_null(strstr(page, "<script"));
-}
 
 static void page_has_its_parts(void **state)
 {

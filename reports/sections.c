@@ -101,8 +101,7 @@ static bool is_empty(const json_t *v)
 	       (json_is_object(v) && json_object_size(v) == 0);
 }
 
-/* Any flat JSON value as text: strings as they are, lists by commas, objects as "key value". */
-static void flat(struct fb_strbuf *b, const json_t *v)
+void rep_flat(struct fb_strbuf *b, const json_t *v)
 {
 	const char *key, *sep = "";
 	const json_t *x;
@@ -118,7 +117,7 @@ static void flat(struct fb_strbuf *b, const json_t *v)
 	else if (json_is_array(v)) {
 		json_array_foreach (v, i, x) {
 			fb_strbuf_add(b, sep);
-			flat(b, x);
+			rep_flat(b, x);
 			sep = ", ";
 		}
 	} else if (json_is_object(v)) {
@@ -126,7 +125,7 @@ static void flat(struct fb_strbuf *b, const json_t *v)
 			if (is_empty(x))
 				continue;
 			fb_strbuf_printf(b, "%s%s ", sep, key);
-			flat(b, x);
+			rep_flat(b, x);
 			sep = ", ";
 		}
 	}
@@ -135,7 +134,7 @@ static void flat(struct fb_strbuf *b, const json_t *v)
 static void flat_fact(struct fb_strbuf *b, const char *name, const json_t *v)
 {
 	struct fb_strbuf text = {0};
-	flat(&text, v);
+	rep_flat(&text, v);
 	if (text.s)
 		rep_fact(b, name, "%s", text.s);
 	fb_strbuf_free(&text);
@@ -247,7 +246,7 @@ void rep_html_system(struct fb_strbuf *b, const json_t *doc)
 static void flat_cell(struct fb_strbuf *b, const json_t *v)
 {
 	struct fb_strbuf text = {0};
-	flat(&text, v);
+	rep_flat(&text, v);
 	rep_tag(b, "td", "long", "%s", text.s ? text.s : "");
 	fb_strbuf_free(&text);
 }

@@ -430,7 +430,8 @@ int rep_training_make(struct rep_training *t, const json_t *doc, const char *dir
 	n = rep_train_rows(doc, rows, &left);
 	for (size_t i = 0; n > 0 && rc == 0 && i < sizeof(make) / sizeof(make[0]); i++)
 		rc = make[i](&m, rows, n);
-	for (size_t i = 0; rc == 0 && i < n && drawn < MAX_TIMELINES; i++) {
+	/* Of several runs the tasks of each are in its own report. */
+	for (size_t i = 0; rc == 0 && i < n && !rows[i].stem && drawn < MAX_TIMELINES; i++) {
 		size_t tasks = json_array_size(get(rows[i].r, "tasks"));
 		if (tasks > 0 && tasks <= MAX_TASKS)
 			rc = make_timeline(&m, &rows[i], ++drawn);

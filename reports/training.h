@@ -25,7 +25,9 @@ void rep_html_training(struct fb_strbuf *b, const struct rep_page *p);
 /* training_rows.c: the results of steps, in the document's order. */
 struct rep_train_row {
 	const json_t *r; /* the step_time result */
-	char label[120]; /* "tiny fsdp, 2 ranks, fp32" as far as rows differ */
+	char label[180]; /* "tiny fsdp, 2 ranks, fp32" as far as rows differ; of several runs "RUN:
+			    ..." */
+	size_t stem;     /* where the label goes on behind the run's name */
 };
 #define REP_TRAIN_ROWS 24
 /* @return how many of at most REP_TRAIN_ROWS; `left` is how many more there are */

@@ -44,6 +44,9 @@ static void make_label(struct rep_train_row *row)
 	size_t i, n = sizeof(row->label);
 	int64_t launch = fb_json_int(row->r, "launch", 0);
 	row->label[0] = '\0';
+	if (*fb_json_str(p, REP_RUN, ""))
+		add(row->label, n, "%.60s: ", fb_json_str(p, REP_RUN, ""));
+	row->stem = strlen(row->label);
 	add(row->label, n, "%.24s %.24s, %lld rank%s, %.8s", fb_json_str(p, "model", "?"),
 		fb_json_str(p, "strategy", "?"), (long long)fb_json_int(p, "ranks", 0),
 		fb_json_int(p, "ranks", 0) == 1 ? "" : "s", fb_json_str(p, "dtype", "?"));
@@ -59,6 +62,20 @@ static void make_label(struct rep_train_row *row)
 			add(row->label, n, ", %.30s", json_string_value(v));
 	if (launch > 1)
 		add(row->label, n, ", launch %lld", (long long)launch);
+}
+
+/* Of runs laid over each other: what is alike but for the run stands together. */
+static void by_stem(struct rep_train_row *rows, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct rep_train_row row = rows[i];
+		size_t at = i;
+		for (size_t k = 0; k < i && row.stem > 0; k++)
+			if (strcmp(rows[k].label + rows[k].stem, row.label + row.stem) == 0)
+				at = k + 1;
+		memmove(&rows[at + 1], &rows[at], (i - at) * sizeof(row));
+		rows[at] = row;
+	}
 }
 
 size_t rep_train_rows(const json_t *doc, struct rep_train_row *rows, size_t *left)
@@ -78,5 +95,6 @@ size_t rep_train_rows(const json_t *doc, struct rep_train_row *rows, size_t *lef
 		rows[n].r = r;
 		make_label(&rows[n++]);
 	}
+	by_stem(rows, n);
 	return n;
 }

@@ -268,17 +268,18 @@ static int add_word(struct slot *slot, const char *s, size_t len, struct fb_err 
 
 /* Words separated by commas; the first that the user gives replace the default, later ones follow.
  */
-static int set_list(struct slot *slot, void *p, const char *text, bool user, struct fb_err *e)
+static int set_list(struct slot *slot, const struct fb_opt *o, void *p, const char *text, bool user,
+	struct fb_err *e)
 {
 	struct fb_opt_list *list = p;
 	size_t len = strlen(text);
 	int rc = 0;
-	if (len > 0 && (text[0] == ',' || text[len - 1] == ',' || strstr(text, ",,")))
+	if (len > 0 && !o->whole && (text[0] == ',' || text[len - 1] == ',' || strstr(text, ",,")))
 		return fb_fail_usage(e, "an empty word between the commas");
 	if (!user || !slot->given)
 		free_words(slot);
 	while (*text && !rc) {
-		len = strcspn(text, ",");
+		len = o->whole ? strlen(text) : strcspn(text, ",");
 		rc = add_word(slot, text, len, e);
 		text += len + (text[len] == ',');
 	}
@@ -299,7 +300,7 @@ static int set_by_type(struct slot *slot, const struct fb_opt *o, void *p, const
 	case FB_OPT_RATE: return fb_parse_rate(text, p, e);
 	case FB_OPT_STRING: return set_string(slot, p, text, e);
 	case FB_OPT_ENUM: return set_enum(o, p, text, e);
-	case FB_OPT_LIST: return set_list(slot, p, text, user, e);
+	case FB_OPT_LIST: return set_list(slot, o, p, text, user, e);
 	}
 	return fb_fail_usage(e, "an option of unknown type");
 }

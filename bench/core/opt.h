@@ -51,6 +51,7 @@ struct fb_opt {
 	bool positional;          /**< may also be given as a bare argument, in table order */
 	bool hidden;              /**< not in the help (test switches) */
 	bool secret;              /**< a shared token: the document says "(set)", never the value */
+	bool whole; /**< FB_OPT_LIST: an argument is one word, commas and all: a path */
 };
 
 /** A table together with the struct it fills. */

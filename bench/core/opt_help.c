@@ -121,7 +121,7 @@ static void right_text(struct fb_strbuf *b, const struct fb_opt *o)
 			fb_strbuf_printf(&d, "%s%s", i ? ", " : "", o->names[i]);
 		fb_strbuf_add(&d, "; ");
 	} else if (o->type == FB_OPT_LIST) {
-		fb_strbuf_add(&d, "comma-separated or repeated; ");
+		fb_strbuf_add(&d, o->whole ? "repeated; " : "comma-separated or repeated; ");
 	}
 	add_range(&d, o);
 	if (o->positional)
