@@ -201,6 +201,15 @@ static const char *label(const struct topo_shape_item *it)
 	return it->name[0] ? it->name : it->bdf[0] ? it->bdf : "a device without a name";
 }
 
+/** "mlx5_2 at 0000:3b:00.0"; the name alone of what has no PCI function. */
+static const char *named(const struct topo_shape_item *it, char *buf, size_t len)
+{
+	if (!it->bdf[0])
+		return label(it);
+	snprintf(buf, len, "%s at %s", label(it), it->bdf);
+	return buf;
+}
+
 static bool below(const struct topo_shape *s, size_t i, int bridge)
 {
 	for (int up = s->items[i].parent; up >= 0; up = s->items[up].parent)
@@ -236,7 +245,9 @@ static const char *place(const struct topo_shape *s, size_t i, char *buf, size_t
 		if (found)
 			return buf;
 	}
-	snprintf(buf + n, len - n, ", on a root port of its own");
+	/* What has no PCI function is on no port. */
+	if (it->bdf[0])
+		snprintf(buf + n, len - n, ", on a root port of its own");
 	return buf;
 }
 
@@ -279,11 +290,11 @@ static bool full(const struct work *w)
 static void report_moved(struct work *w, size_t i, size_t k)
 {
 	const struct topo_shape_item *a = &w->ref->items[i], *b = &w->node->items[k];
-	char from[200], to[200];
+	char from[200], to[200], was[100], is[100];
 
-	report(w, TOPO_DIFF_MOVED, label(b), "%s at %s: %s; in the reference %s at %s: %s",
-		label(b), b->bdf, place(w->node, k, to, sizeof(to)), label(a), a->bdf,
-		place(w->ref, i, from, sizeof(from)));
+	report(w, TOPO_DIFF_MOVED, label(b), "%s: %s; in the reference %s: %s",
+		named(b, is, sizeof(is)), place(w->node, k, to, sizeof(to)),
+		named(a, was, sizeof(was)), place(w->ref, i, from, sizeof(from)));
 }
 
 /** A leftover of the reference and one of the node, of one model: it has moved. */
@@ -306,7 +317,7 @@ static void pair_moved(struct work *w)
 
 static void report_lone(struct work *w)
 {
-	char where[200], what[100];
+	char where[200], what[100], who[100];
 
 	for (size_t i = 0; i < w->ref->n_items && !full(w); i++) {
 		const struct topo_shape_item *it = &w->ref->items[i];
@@ -314,7 +325,7 @@ static void report_lone(struct work *w)
 		if (it->kind == TOPO_SHAPE_BRIDGE || w->to_node[i] != LONE)
 			continue;
 		w->gpus_differ |= it->kind == TOPO_SHAPE_GPU;
-		report(w, TOPO_DIFF_MISSING, label(it), "%s at %s: %s, %s", label(it), it->bdf,
+		report(w, TOPO_DIFF_MISSING, label(it), "%s: %s, %s", named(it, who, sizeof(who)),
 			model(it, what, sizeof(what)), place(w->ref, i, where, sizeof(where)));
 	}
 	for (size_t k = 0; k < w->node->n_items && !full(w); k++) {
@@ -323,7 +334,7 @@ static void report_lone(struct work *w)
 		if (it->kind == TOPO_SHAPE_BRIDGE || w->to_ref[k] != LONE)
 			continue;
 		w->gpus_differ |= it->kind == TOPO_SHAPE_GPU;
-		report(w, TOPO_DIFF_EXTRA, label(it), "%s at %s: %s, %s", label(it), it->bdf,
+		report(w, TOPO_DIFF_EXTRA, label(it), "%s: %s, %s", named(it, who, sizeof(who)),
 			model(it, what, sizeof(what)), place(w->node, k, where, sizeof(where)));
 	}
 }

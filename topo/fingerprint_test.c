@@ -183,6 +183,20 @@ static void test_missing_nic(void **state)
 	expect_one(text, "missing mlx5_1: ", "at 0000:10:00.0");
 }
 
+/** A NIC of a hypervisor's own bus: no PCI function, so neither an address nor a port. */
+static void test_extra_nic_without_function(void **state)
+{
+	char *text = recorded(), *end = strstr(text, "</cpu>"), *more = NULL;
+
+	assert_non_null(end);
+	assert_true(
+		asprintf(&more, "%.*s<nic><net name=\"eth9\" dev=\"9\" speed=\"10000\"/></nic>%s",
+			(int)(end - text), text, end) > 0);
+	free(text);
+	expect_one(
+		more, "extra eth9: eth9: a device of a model that is not told, NUMA node 0\n", "");
+}
+
 static void test_missing_link(void **state)
 {
 	char *text = recorded();
@@ -550,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_reversed_buses),
 		cmocka_unit_test(test_missing_gpu),
 		cmocka_unit_test(test_missing_nic),
+		cmocka_unit_test(test_extra_nic_without_function),
 		cmocka_unit_test(test_missing_link),
 		cmocka_unit_test(test_moved_nic),
 		cmocka_unit_test(test_moved_gpu_across_sockets),

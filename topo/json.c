@@ -188,6 +188,10 @@ static json_t *fast_json(const struct topo *t, size_t gpu)
 	return a;
 }
 
+/* Of so many GPUs and NICs that a list of all pairs would fill the memory, each GPU's nearest. */
+#define MAX_PAIRS   65536
+#define MAX_NEAREST 16
+
 static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size_t n)
 {
 	json_t *a = json_array();
@@ -212,6 +216,8 @@ static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size
 		json_object_set_new(o, "link", link_json(t, g->pci));
 		size_t k = nearest(t, &devs[i], devs, n, near);
 
+		if (k > MAX_NEAREST && k * t->n_gpus > MAX_PAIRS)
+			k = MAX_NEAREST;
 		for (size_t j = 0; j < k; j++) {
 			json_t *nic = json_object();
 

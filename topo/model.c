@@ -129,32 +129,49 @@ const struct topo_numa *topo_find_numa(const struct topo *t, int os_index)
 	return NULL;
 }
 
-/** Does a physical interface already stand in the matrix as an RDMA device's port? */
-static bool carried_by_rdma(const struct topo *t, const struct topo_nic *nic)
+static int compare_names(const void *a, const void *b)
 {
-	for (size_t i = 0; i < t->n_rdma; i++) {
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/** Names of the interfaces that stand in the matrix as an RDMA device's ports, sorted. NULL without
+ * memory. */
+static const char **carried_by_rdma(const struct topo *t, size_t *n)
+{
+	size_t most = 1, k = 0;
+
+	for (size_t i = 0; i < t->n_rdma; i++)
+		most += 1 + t->rdma[i].n_ports;
+	const char **names = calloc(most, sizeof(*names));
+
+	for (size_t i = 0; i < t->n_rdma && names; i++) {
 		const struct topo_rdma *d = &t->rdma[i];
 
 		if (d->soft)
 			continue;
-		if (strcmp(d->netdev, nic->name) == 0)
-			return true;
-		for (size_t k = 0; k < d->n_ports; k++)
-			if (strcmp(d->ports[k].netdev, nic->name) == 0)
-				return true;
+		names[k++] = d->netdev;
+		for (size_t j = 0; j < d->n_ports; j++)
+			names[k++] = d->ports[j].netdev;
 	}
-	return false;
+	if (k)
+		qsort(names, k, sizeof(*names), compare_names);
+	*n = k;
+	return names;
 }
 
 int topo_devices(const struct topo *t, struct topo_dev **devs, size_t *n)
 {
-	size_t k = 0;
+	size_t k = 0, n_carried = 0;
 	struct topo_dev *d = calloc(t->n_gpus + t->n_rdma + t->n_nics + 1, sizeof(*d));
+	const char **carried = carried_by_rdma(t, &n_carried);
 
 	*devs = NULL;
 	*n = 0;
-	if (!d)
+	if (!d || !carried) {
+		free(d);
+		free(carried);
 		return -ENOMEM;
+	}
 	for (size_t i = 0; i < t->n_gpus; i++) {
 		const struct topo_pci *p = &t->pci[t->gpus[i].pci];
 
@@ -169,11 +186,15 @@ int topo_devices(const struct topo *t, struct topo_dev **devs, size_t *n)
 	for (size_t i = 0; i < t->n_nics; i++) {
 		const struct topo_nic *nic = &t->nics[i];
 
-		if (nic->is_virtual || carried_by_rdma(t, nic))
+		const char *name = nic->name;
+
+		if (nic->is_virtual ||
+			bsearch(&name, carried, n_carried, sizeof(*carried), compare_names))
 			continue;
 		d[k++] = (struct topo_dev){
 			TOPO_DEV_NETDEV, i, nic->name, nic->pci, nic->numa, nic->cpus};
 	}
+	free(carried);
 	*devs = d;
 	*n = k;
 	return 0;

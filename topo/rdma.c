@@ -55,7 +55,7 @@ static void find_netdev(const struct topo *t, const struct fb_sysroot *r, const 
 	if (n < 0)
 		return;
 	for (int i = 0; i < n; i++) {
-		const struct topo_nic *nic = topo_find_nic(t, names[i]);
+		const struct topo_nic *nic = n > 1 ? topo_find_nic(t, names[i]) : NULL;
 
 		if (n == 1 || (nic && nic->dev_port == (int)port->num - 1)) {
 			topo_copy(port->netdev, sizeof(port->netdev), names[i]);
@@ -139,9 +139,10 @@ static int place(struct topo *t, const struct fb_sysroot *r, struct topo_rdma *d
 	const char *cpus = NULL;
 	int64_t v;
 
-	for (size_t i = 0; i < t->n_nics; i++)
-		if (strcmp(t->nics[i].name, d->netdev) == 0)
-			d->nic = (int)i;
+	const struct topo_nic *nic = d->netdev[0] ? topo_find_nic(t, d->netdev) : NULL;
+
+	if (nic)
+		d->nic = (int)(nic - t->nics);
 	if (d->pci < 0 && d->nic >= 0)
 		d->pci = t->nics[d->nic].pci;
 	if (d->pci >= 0) {

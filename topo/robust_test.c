@@ -164,15 +164,14 @@ static void test_tree_that_leads_out(void **state)
 	tree_remove(&tree);
 }
 
-static void test_ten_thousand_devices(void **state)
+static int try_devices(unsigned n, struct fb_err *e)
 {
 	struct test_tree tree;
-	struct fb_err e;
 	char dir[128], link[128], target[128];
 
 	tree_new(&tree);
 	tree_cpus(&tree, 2, 2, "x", "tsc");
-	for (unsigned i = 0; i < 10000; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		char bdf[24];
 
 		snprintf(bdf, sizeof(bdf), "%04x:%02x:%02x.%u", i >> 16, i >> 8 & 0xff,
@@ -186,8 +185,20 @@ static void test_ten_thousand_devices(void **state)
 		snprintf(target, sizeof(target), "/sys/class/net/e%u", i);
 		tree_link(&tree, target, dir);
 	}
-	assert_int_equal(try_tree(tree.dir, &e), 0);
+	int rc = try_tree(tree.dir, e);
+
 	tree_remove(&tree);
+	return rc;
+}
+
+static void test_ten_thousand_devices(void **state)
+{
+	struct fb_err e;
+
+	assert_int_equal(try_devices(2000, &e), 0);
+	assert_int_equal(try_devices(10000, &e), -EFBIG);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "10000"));
 }
 
 /* ---- RDMA hardware --------------------------------------------------------------------------- */

@@ -9,8 +9,8 @@
 #include "topo/topo.h"
 
 /* Beyond these a tree is no machine but an attack or an accident. */
-#define TOPO_MAX_PCI    65536
-#define TOPO_MAX_NETS   16384
+#define TOPO_MAX_PCI    8192
+#define TOPO_MAX_NETS   8192
 #define TOPO_MAX_CPU    65535
 #define TOPO_MAX_NUMA   1024
 #define TOPO_MAX_MATRIX 512 /* rows of a matrix, devices of paths[] */
