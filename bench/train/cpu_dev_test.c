@@ -520,13 +520,13 @@ static void look_linear(struct looked_at *l, const char *model, int64_t rows, in
 	struct gemm_shape dw = {.m = out, .n = in, .k = rows, .lda = out, .ldb = in, .ldc = in};
 	y.trans_b = dw.trans_a = true;
 	y.in = y.out = dx.in = dx.out = dw.in = t;
-	y.alpha = dx.alpha = dw.alpha = dw.beta = 1;
+	y.alpha = dx.alpha = dw.alpha = 1;
 	for (int add = 0; add < 2; add++) {
-		y.beta = dx.beta = (float)add;
+		y.beta = dx.beta = dw.beta = (float)add;
 		look(l, model, &y);
 		look(l, model, &dx);
+		look(l, model, &dw);
 	}
-	look(l, model, &dw);
 }
 
 static void no_preset_gets_the_reference(void **state)

@@ -45,19 +45,19 @@ static double scale_of(const struct engine *g)
 
 /* ---- compute --------------------------------------------------------------------------------- */
 
-/* Where a unit's backward adds to, cleared where the sum begins; one sequence's own array when
- * sums are in fixed point. */
+/* Where a unit's backward puts its gradients, with the net told whether the sum begins there; one
+ * sequence's own array when sums are in fixed point. */
 static void *begin_grads(struct engine *g, const struct sched_task *t, int chunk)
 {
-	struct unit_state *s = engine_unit(g, t->unit);
-	void *R = grads_of(g, t->unit);
-	if (t->fresh && chunk == 0)
-		g->c.dev_ops->zero(&g->q, R, (size_t)s->cut.padded * tr_dtype_size(g->R));
-	if (!g->c.step.deterministic)
-		return R;
-	g->c.dev_ops->zero(&g->q, g->G_sequence,
-		(size_t)s->cut.elements * tr_dtype_size(tr_grad_dtype(g->c.step.work)));
-	return g->G_sequence;
+	const struct shard_cut *cut = &engine_unit(g, t->unit)->cut;
+	size_t size = tr_dtype_size(g->R),
+	       kept = g->c.step.deterministic ? 0 : (size_t)cut->elements;
+	char *R = grads_of(g, t->unit);
+	bool fresh = t->fresh && chunk == 0;
+	if (fresh) /* all of fixed point's sums; else what is beyond the gradients */
+		g->c.dev_ops->zero(&g->q, R + kept * size, ((size_t)cut->padded - kept) * size);
+	g->net.fresh = fresh || g->c.step.deterministic;
+	return g->c.step.deterministic ? g->G_sequence : R;
 }
 
 static void end_grads(struct engine *g, const struct sched_task *t)

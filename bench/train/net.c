@@ -203,7 +203,7 @@ void net_linear_dx(const struct net *n, int64_t rows, const void *W_dy, const vo
 }
 
 void net_linear_dw(const struct net *n, int64_t rows, const void *W_dy, const void *W_x, void *G_dw,
-	int64_t out, int64_t in)
+	int64_t out, int64_t in, bool add)
 {
 	const struct gemm_shape s = {.m = out,
 		.n = in,
@@ -215,8 +215,22 @@ void net_linear_dw(const struct net *n, int64_t rows, const void *W_dy, const vo
 		.in = gemm_type(n->work),
 		.out = gemm_type(tr_grad_dtype(n->work)),
 		.alpha = 1.0f,
-		.beta = 1.0f};
+		.beta = add ? 1.0f : 0.0f};
 	n->ops->gemm(n->q, &s, W_dy, W_x, G_dw);
+}
+
+void net_clear_grads(const struct net *n, int64_t unit, bool all, void *G_grads)
+{
+	enum tr_dtype G = tr_grad_dtype(n->work);
+	struct model_unit u;
+	model_unit(n->m, unit, &u);
+	for (int i = 0; i < u.n && n->fresh; i++) {
+		const struct model_tensor *t = &u.t[i];
+		bool rows = t->kind == TENSOR_POSITIONS || (t->kind == TENSOR_EMBED && !n->m->tied);
+		if (all || rows || t->cols == 1)
+			n->ops->zero(n->q, net_at(G_grads, G, t->offset),
+				(size_t)(t->rows * t->cols) * tr_dtype_size(G));
+	}
 }
 
 void net_norm(const struct net *n, const int64_t *at, const void *W_params, enum tensor_kind weight,

@@ -26,6 +26,7 @@ struct net {
 	int64_t seqs, seq; /**< of a micro-batch */
 	enum tr_recompute recompute;
 	int64_t head_rows; /**< tokens that go through the head at a time; 0: 512 */
+	bool fresh;        /**< backward: gradients begin here, whatever lies there */
 	void *priv;        /* scratch, allocated once by net_open */
 };
 
@@ -48,7 +49,7 @@ void net_block_fwd(struct net *n, const void *W_params, const void *W_x, void *W
 /** Full recomputation: fill a whole (TR_RECOMPUTE_NONE) `saved` in the net's own scratch from x;
  * net_block_bwd() with the same x then uses it. A no-op unless recompute is full. */
 void net_block_again(struct net *n, const void *W_params, const void *W_x);
-/** dx: in, the gradient of y; out, that of x. grads += */
+/** dx: in, the gradient of y; out, that of x. grads +=, or with `fresh` =, here and below */
 void net_block_bwd(struct net *n, const void *W_params, const void *W_x, const void *saved,
 	void *W_dx, void *G_grads);
 /** Final norm, head, loss and their backward in one pass over chunks of tokens, so that no

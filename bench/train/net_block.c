@@ -144,7 +144,7 @@ static void project_bwd(const struct block *b, enum tensor_kind w, enum tensor_k
 	const void *W_dy, int64_t out, bool add)
 {
 	bias_bwd(b, w_bias, W_dy, out);
-	net_linear_dw(b->n, b->t, W_dy, b->p->norm, grad(b, w), out, b->h);
+	net_linear_dw(b->n, b->t, W_dy, b->p->norm, grad(b, w), out, b->h, !b->n->fresh);
 	net_linear_dx(b->n, b->t, W_dy, weight(b, w), b->p->dnorm, out, b->h, add);
 }
 
@@ -158,7 +158,7 @@ static void mlp_bwd(const struct block *b, void *W_dx)
 
 	activate(b);
 	bias_bwd(b, TENSOR_DOWN_BIAS, W_dx, b->h);
-	net_linear_dw(n, b->t, W_dx, p->act, grad(b, TENSOR_DOWN), b->h, b->f);
+	net_linear_dw(n, b->t, W_dx, p->act, grad(b, TENSOR_DOWN), b->h, b->f, !n->fresh);
 	net_linear_dx(n, b->t, W_dx, weight(b, TENSOR_DOWN), p->dact, b->h, b->f, false);
 	if (s->gate)
 		n->ops->swiglu_bwd(n->q, dgate, dup, p->dact, s->gate, s->up, b->t * b->f);
@@ -168,7 +168,7 @@ static void mlp_bwd(const struct block *b, void *W_dx)
 	net_norm(n, p->block, b->params, TENSOR_NORM2, TENSOR_NORM2_BIAS, s->x2, b->t);
 	project_bwd(b, TENSOR_UP, TENSOR_UP_BIAS, dup, b->f, false);
 	if (s->gate) {
-		net_linear_dw(n, b->t, dgate, p->norm, grad(b, TENSOR_GATE), b->f, b->h);
+		net_linear_dw(n, b->t, dgate, p->norm, grad(b, TENSOR_GATE), b->f, b->h, !n->fresh);
 		net_linear_dx(n, b->t, dgate, weight(b, TENSOR_GATE), p->dnorm, b->f, b->h, true);
 	}
 	net_norm_bwd(n, p->block, b->params, TENSOR_NORM2, TENSOR_NORM2_BIAS, s->x2, W_dx, b->grads,
@@ -185,7 +185,7 @@ static void attention_bwd(const struct block *b, const void *W_x, void *W_dx)
 	if (n->recompute == TR_RECOMPUTE_SELECTIVE)
 		n->ops->attn_fwd(n->q, &b->attn, s->o, s->lse, s->q, s->k, s->v);
 	bias_bwd(b, TENSOR_O_BIAS, W_dx, b->h);
-	net_linear_dw(n, b->t, W_dx, s->o, grad(b, TENSOR_O), b->h, b->qd);
+	net_linear_dw(n, b->t, W_dx, s->o, grad(b, TENSOR_O), b->h, b->qd, !n->fresh);
 	net_linear_dx(n, b->t, W_dx, weight(b, TENSOR_O), p->d_o, b->h, b->qd, false);
 	n->ops->attn_bwd(
 		n->q, &b->attn, p->dq, p->dk, p->dv, p->d_o, s->q, s->k, s->v, s->o, s->lse);
@@ -205,6 +205,7 @@ void net_block_bwd(struct net *n, const void *W_params, const void *W_x, const v
 {
 	struct block b = block_of(n, W_params, saved);
 	b.grads = G_grads;
+	net_clear_grads(n, 0, false, G_grads);
 	mlp_bwd(&b, W_dx);
 	attention_bwd(&b, W_x, W_dx);
 }

@@ -29,6 +29,7 @@ void net_embed_fwd(struct net *n, const void *W_root, const int32_t *tokens, voi
 
 void net_embed_bwd(struct net *n, const int32_t *tokens, const void *W_dx, void *G_root_grads)
 {
+	net_clear_grads(n, n->m->layers, true, G_root_grads);
 	n->ops->embed_bwd(n->q, root_grad(n, G_root_grads, TENSOR_EMBED),
 		root_grad(n, G_root_grads, TENSOR_POSITIONS), tokens, W_dx, net_tokens(n), n->seq,
 		n->m->hidden);
@@ -43,8 +44,10 @@ void net_head(struct net *n, const void *W_root, const void *W_x, const int32_t 
 	int64_t vocab = n->m->vocab;
 	const void *head = root_weight(n, W_root, head_kind(n));
 
-	if (G_root_grads)
+	if (G_root_grads) {
 		ops->zero(n->q, W_dx, net_x_bytes(n));
+		net_clear_grads(n, n->m->layers, false, G_root_grads);
+	}
 	for (int64_t at = 0; at < all; at += chunk) {
 		int64_t rows = at + chunk < all ? chunk : all - at;
 		const void *x = net_at(W_x, n->work, at * h);
@@ -55,7 +58,7 @@ void net_head(struct net *n, const void *W_root, const void *W_x, const int32_t 
 		if (!G_root_grads)
 			continue;
 		net_linear_dw(n, rows, p->logits, p->norm, root_grad(n, G_root_grads, head_kind(n)),
-			vocab, h);
+			vocab, h, at > 0 || !n->fresh);
 		net_linear_dx(n, rows, p->logits, head, p->dnorm, vocab, h, false);
 		net_norm_bwd(n, p->root, W_root, TENSOR_NORM_F, TENSOR_NORM_F_BIAS, x,
 			net_at(W_dx, n->work, at * h), G_root_grads, rows);

@@ -77,9 +77,11 @@ void net_linear(const struct net *n, int64_t rows, const void *W_x, const void *
 /* dx = or += dy * w */
 void net_linear_dx(const struct net *n, int64_t rows, const void *W_dy, const void *W_w, void *W_dx,
 	int64_t out, int64_t in, bool add);
-/* dw += dy^T * x */
+/* dw = or += dy^T * x */
 void net_linear_dw(const struct net *n, int64_t rows, const void *W_dy, const void *W_x, void *G_dw,
-	int64_t out, int64_t in);
+	int64_t out, int64_t in, bool add);
+/* With `fresh`: clear a unit's gradients, or those alone that no product of the backward writes. */
+void net_clear_grads(const struct net *n, int64_t unit, bool all, void *G_grads);
 
 /* A norm of the unit at `params` (offsets `at`), weight and bias of those kinds: computed, with its
  * statistics, into the scratch's `norm`. */

@@ -161,7 +161,8 @@ static inline double rig_loss(struct rig *r)
 	return loss;
 }
 
-/* Forward and backward; gradients are added to what is there. @return loss, a sum over tokens */
+/* Forward and backward; gradients are added to what is there, or with net.fresh written. @return
+ * loss, a sum over tokens */
 static inline double rig_add_gradients(struct rig *r)
 {
 	double loss = 0;
@@ -172,7 +173,11 @@ static inline double rig_add_gradients(struct rig *r)
 		net_block_again(&r->net, r->params[i], r->x[i]);
 		net_block_bwd(&r->net, r->params[i], r->x[i], r->saved[i], r->dx, r->grads[i]);
 	}
+	/* The embedding adds to what the head has begun. */
+	bool fresh = r->net.fresh;
+	r->net.fresh = false;
 	net_embed_bwd(&r->net, r->token, r->dx, r->grads[RIG_LAYERS]);
+	r->net.fresh = fresh;
 	rig_sound(r);
 	return loss;
 }

@@ -176,6 +176,15 @@ static void recomputation_changes_no_bit(void **state)
 			check_recompute(families[f], (enum tr_dtype)work);
 }
 
+/* 42 tokens: 9, 9, 9, 9, 6 */
+static void cut_head(struct rig *r)
+{
+	struct fb_err e = {0};
+	net_close(&r->net);
+	r->net.head_rows = 10;
+	assert_int_equal(net_open(&r->net, &e), 0);
+}
+
 static void chunks_of_the_head_add_up(void **state)
 {
 	for (int f = 0; f < FAMILIES; f++) {
@@ -184,10 +193,7 @@ static void chunks_of_the_head_add_up(void **state)
 		rig_open(&one, families[f], TR_F64, 2, 21, TR_RECOMPUTE_NONE, NULL);
 		double loss = rig_gradients(&one);
 		rig_open(&many, families[f], TR_F64, 2, 21, TR_RECOMPUTE_NONE, NULL);
-		net_close(&many.net);
-		many.net.head_rows = 10; /* 42 tokens: 9, 9, 9, 9, 6 */
-		struct fb_err e = {0};
-		assert_int_equal(net_open(&many.net, &e), 0);
+		cut_head(&many);
 		assert_true(net_scratch_bytes(&many.net) <= net_scratch_bytes(&one.net));
 		assert_true(fabs(rig_gradients(&many) - loss) <= 1e-12 * loss);
 		all_grads(&one, a);
@@ -221,6 +227,29 @@ static void gradients_are_added(void **state)
 		free_grads(once);
 		free_grads(twice);
 		rig_close(&r);
+	}
+}
+
+/* Whatever lay there before, and over several chunks of the head. */
+static void fresh_gradients_are_written(void **state)
+{
+	for (int f = 0; f < FAMILIES; f++) {
+		struct rig cleared, fresh;
+		rig_open(&cleared, families[f], TR_F32, 2, 21, TR_RECOMPUTE_NONE, NULL);
+		rig_open(&fresh, families[f], TR_F32, 2, 21, TR_RECOMPUTE_NONE, NULL);
+		cut_head(&cleared);
+		cut_head(&fresh);
+		rig_gradients(&cleared);
+		fresh.net.fresh = true;
+		for (int u = 0; u < RIG_UNITS; u++)
+			memset(fresh.grads[u], 0xff,
+				(size_t)fresh.unit[u].elements * sizeof(float));
+		for (int again = 0; again < 2; again++) {
+			rig_add_gradients(&fresh);
+			assert_same_grads(&cleared, &fresh);
+		}
+		rig_close(&cleared);
+		rig_close(&fresh);
 	}
 }
 
@@ -363,6 +392,7 @@ int main(void)
 		cmocka_unit_test(recomputation_changes_no_bit),
 		cmocka_unit_test(chunks_of_the_head_add_up),
 		cmocka_unit_test(gradients_are_added),
+		cmocka_unit_test(fresh_gradients_are_written),
 		cmocka_unit_test(ignored_targets_give_nothing),
 		cmocka_unit_test(nan_reaches_the_loss),
 		cmocka_unit_test(flops_equal_the_closed_form),
