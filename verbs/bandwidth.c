@@ -14,6 +14,7 @@
 #include "bench/core/json.h"
 #include "bench/oob/oob.h"
 #include "verbs/benches.h"
+#include "verbs/load.h"
 #include "verbs/series.h"
 #include "verbs/state.h"
 #include "verbs/xrc.h"
@@ -530,14 +531,8 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	if (strcmp(m->name, "bandwidth") != 0)
 		return;
 	verbs_series_extend(&own->series, together * p->size, result);
-	if (par->rate) {
-		double got = fb_json_num(result, "value", NAN);
-		json_t *rate = json_object();
-		fb_json_set_real(rate, "requested", requested, NULL);
-		fb_json_set_real(rate, "achieved", got, "no value");
-		fb_json_set_real(rate, "share", got / requested, "no value");
-		json_object_set_new(result, "rate", rate);
-	}
+	if (par->rate)
+		verbs_result_rate(result, requested);
 }
 
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)
