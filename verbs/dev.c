@@ -171,6 +171,7 @@ static int find_port(struct verbs_dev *d, unsigned want, bool must, struct fb_er
 
 	if (want > last) {
 		fb_fail_usage(e, "--ib-port %u: %s has %u port(s)", want, d->name, last);
+		fb_hint(e, "leave it out for the first ACTIVE one; ibv_devinfo lists them");
 		return -EINVAL;
 	}
 	for (unsigned p = want ? want : 1; p <= (want ? want : last); p++) {

@@ -31,6 +31,8 @@ client() {
 	lab_wait_for "$LAB_PEER" $port
 	gated duration "$fb" verbs latency -s 64 -D 700ms -w 8
 	gated interval "$fb" verbs latency --op send,read -s 64 --interval 10ms -n 40 -w 4
+	# A warm-up at this pace would last 32 s.
+	gated interval-slow "$fb" verbs latency -s 64 --interval 500ms -n 6 --point-timeout 10s
 	gated rate-send "$fb" verbs bandwidth --op send -s 4K --rate 12Mb/s -D 1200ms -w 16
 	gated rate-write "$fb" verbs bandwidth --op write -s 4K -q 2 --rate 12Mb/s -D 1200ms -w 16
 	gated rate-both "$fb" verbs bandwidth -b --op send -s 4K --rate 4Mb/s -D 1200ms -w 16
@@ -79,6 +81,7 @@ expect duration 0 '.results[0] | .load == "closed" and .stats.min <= .stats.p50 
 	and ((.stats.ci | has("p99")) == (.stats | has("p99"))) and .stats.max == .hist.max'
 # Forty iterations 10 ms apart last 0.4 s; none of that is in a sample.
 expect interval 0 '[.results[] | .params.interval_ns == 10000000 and .n == 40 and .stats.p50 < 5000000] | all'
+expect interval-slow 0 '.results[0] | .n == 6 and .warmup_dropped == 64'
 
 rated='.metric == "bandwidth" and .load == "open" and .rate.share > 0.2 and .rate.share < 1.02'
 series='(.intervals | length) >= 5 and (.intervals | length) <= 600 and ([.intervals[].bytes] | add) <= .n * 4096 * (.params.direction | if . == "both" then 2 else 1 end)'
