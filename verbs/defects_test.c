@@ -77,7 +77,8 @@ static void defect_03_tail_percentiles_need_samples(void **state)
 	assert_int_equal(fb_hist_percentile(h, 0.99, &v), 0);
 	for (unsigned i = 1; i <= 9000; i++)
 		fb_hist_add(h, i <= 8991 ? 100 : 200);
-	/* 10,000 samples: one of 9,000, nine of 200. Rank 9,990, which p99.9 is, is the last of 100. */
+	/* 10,000 samples: one of 9,000, nine of 200. Rank 9,990, which p99.9 is, is the last of
+	 * 100. */
 	assert_int_equal(fb_hist_percentile(h, 0.999, &v), 0);
 	assert_true(v <= 100);
 	assert_int_equal(h->max, 9000);
