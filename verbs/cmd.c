@@ -191,7 +191,7 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 		fb_doc_hide(
 			c.doc, o->v.server); /* also as a bare argument: --anonymous takes it out */
 	fb_doc_set_config(c.doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
-	c.deadline = fb_deadline_in(o->out.timeout);
+	c.deadline = fb_output_deadline(&o->out);
 	if (p->bench == VERBS_LOAD)
 		verbs_load_run_control(&run);
 	if (open_node(&node, &o->v, p, &e) == 0)
@@ -270,7 +270,7 @@ static int churn(const struct fb_opt_spec *spec, const struct churn_options *o,
 			if (!c->doc)
 				return e->code;
 		}
-		c->deadline = fb_deadline_in(o->client.out.timeout);
+		c->deadline = fb_output_deadline(&o->client.out);
 		rc = run_session(&o->client, c, e);
 		if (rc)
 			break;

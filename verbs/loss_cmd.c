@@ -453,7 +453,7 @@ static int measure(const struct fb_opt_spec *spec, const struct loss_options *o,
 {
 	struct fb_err e = {0}, left = {0};
 	struct verbs_node node = {.n = 0};
-	uint64_t deadline = fb_deadline_in(o->out.timeout);
+	uint64_t deadline = fb_output_deadline(&o->out);
 	int status = FB_EXIT_OK;
 
 	x->doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);
