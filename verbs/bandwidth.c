@@ -199,6 +199,12 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 	return rc;
 }
 
+/* As many at a time go to a queue pair: see verbs_dealt(). */
+static unsigned chunk_of(const struct verbs_params *p)
+{
+	return p->rate ? (unsigned)p->post_list : 1;
+}
+
 /* The loops share a batch out over the QPs; adds of all QPs meet in one word. */
 static void note_atomics(struct verbs_state *s, enum verbs_op op, uint64_t iters)
 {
@@ -206,7 +212,8 @@ static void note_atomics(struct verbs_state *s, enum verbs_op op, uint64_t iters
 	unsigned nqp = s->rail[0].nqp;
 
 	for (unsigned q = 0; q < nqp; q++)
-		own->done[op == VERBS_FETCH_ADD ? 0 : q] += iters / nqp + (q < iters % nqp);
+		own->done[op == VERBS_FETCH_ADD ? 0 : q] +=
+			verbs_dealt(iters, nqp, chunk_of(&s->job->p), q);
 }
 
 /* What the receiver says of a batch. */
@@ -323,7 +330,7 @@ static unsigned slots_of(void *arg, unsigned q, unsigned *first)
 	if (!verbs_ops[b->op].takes_receive || b->op == VERBS_WRITE_IMM)
 		return verbs_slots_written(b->s, r, q, b->iters);
 	came = counted(b->s, b->op) ? bq->consumed - bq->consumed_before
-				    : b->iters / r->nqp + (q < b->iters % r->nqp);
+				    : verbs_dealt(b->iters, r->nqp, chunk_of(&b->s->job->p), q);
 	if (came > r->slots)
 		came = r->slots;
 	*first = (unsigned)((bq->consumed - came) % r->slots);

@@ -36,6 +36,9 @@ client() {
 	gated rate-send "$fb" verbs bandwidth --op send -s 4K --rate 12Mb/s -D 1200ms -w 16
 	gated rate-write "$fb" verbs bandwidth --op write -s 4K -q 2 --rate 12Mb/s -D 1200ms -w 16
 	gated rate-both "$fb" verbs bandwidth -b --op send -s 4K --rate 4Mb/s -D 1200ms -w 16
+	# Batches that do not divide by the queue pairs, at a rate: what the target expects of each must be what it got.
+	gated rate-swap "$fb" verbs bandwidth --op cmp-swap -q 3 --rate 24Kb/s -D 700ms -w 16
+	gated rate-lists "$fb" verbs bandwidth --op send,write-imm -s 1K -q 3 -l 4 --rate 8Mb/s -D 500ms -w 16
 	gated gate-met "$fb" verbs bandwidth -s 4K,16K -n 200 -w 8 --min-bandwidth 10Kb/s --min-message-rate 1
 	gated gate-missed "$fb" verbs latency -s 2,64 -n 60 -w 8 --max-p50 1us
 	gated gate-rate "$fb" verbs bandwidth -s 4K -n 200 -w 8 --min-bandwidth 1Tb/s
@@ -88,6 +91,9 @@ series='(.intervals | length) >= 5 and (.intervals | length) <= 600 and ([.inter
 expect rate-send 0 ".results[0] | $rated and .params.rate == 1500000 and .measured_at == \"receiver\" and $series"
 expect rate-write 0 ".results[0] | $rated and (.measured_at | startswith(\"sender\")) and $series"
 expect rate-both 0 ".results[0] | $rated and .rate.requested == 1000000 and $series"
+
+expect rate-swap 0 '.results[0] | .metric == "message_rate" and .n > 16'
+expect rate-lists 0 '[.results[] | select(.metric == "bandwidth") | .rate.share > 0.2] | length == 2 and all'
 
 expect gate-met 0 '[.checks[] | .state == "pass" and (.id | startswith("gate."))] | length == 4 and all'
 expect gate-missed 1 '([.checks[] | select(.id == "gate.max-p50" and .state == "fail")] | length == 2)
