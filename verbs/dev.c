@@ -455,7 +455,7 @@ int verbs_device_known(const char *names, struct fb_err *e)
 		int i = 0;
 		while (list && i < count &&
 			(strlen(ibv_get_device_name(list[i])) != len ||
-				strncmp(ibv_get_device_name(list[i]), p, len)))
+				strncmp(ibv_get_device_name(list[i]), p, len) != 0))
 			i++;
 		if (!list || i == count)
 			rc = no_such_device(p, len, verbs_device_names(all, sizeof all), e);

@@ -280,7 +280,7 @@ static int run(
 		.connect_timeout_ns = o->v.connect_timeout_ns};
 	int rc = 0;
 
-	x->peer = calloc(n, sizeof *x->peer);
+	x->peer = calloc(n ? n : 1, sizeof *x->peer);
 	x->hist = o->victim ? malloc(sizeof *x->hist) : NULL;
 	if (!x->peer || (o->victim && !x->hist)) {
 		free(x->peer);

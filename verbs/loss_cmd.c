@@ -379,7 +379,7 @@ static int run(
 	int rc = 0;
 
 	x->npeers = (unsigned)o->servers.n;
-	x->peer = calloc(x->npeers, sizeof *x->peer);
+	x->peer = calloc(x->npeers ? x->npeers : 1, sizeof *x->peer);
 	if (!x->peer)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the sessions");
 	for (unsigned i = 0; i < x->npeers; i++)

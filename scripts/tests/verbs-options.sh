@@ -28,7 +28,7 @@ refused() { # NAME WORD COMMAND...
 refused nobody 'no server named' latency
 refused both-ends 'leave one of them out' latency --loopback h
 refused two-servers 'every place for a bare argument is taken' latency h i
-refused command 'did you mean "verbs bandwidth"?' bandwith h
+refused command 'did you mean "verbs incast"?' incasts h
 refused option 'did you mean --size?' latency h --sizes 4
 refused op 'did you mean --op write?' latency h --op wrte
 refused size 'unknown suffix "Q"' latency h -s 12Q
