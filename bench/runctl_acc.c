@@ -308,6 +308,8 @@ static double hist_mad(const struct fb_hist *h, double median)
 			continue;
 		double mid =
 			(double)fb_hist_bucket_low(b) + (double)(fb_hist_bucket_width(b) - 1) / 2;
+		/* No sample lies outside: of one sample alone the deviation is 0. */
+		mid = fmin(fmax(mid, (double)h->min), (double)h->max);
 		v[n].d = fabs(mid - median);
 		v[n++].count = h->count[b];
 		all += h->count[b];

@@ -303,6 +303,8 @@ static void test_exact(void **state)
 	assert_true(fabs(fb_json_num(t, "value", 0) - 1000) <= 4);
 	assert_int_equal(fb_json_int(json_object_get(t, "stats"), "min", 0), 1000);
 	assert_null(json_object_get(json_object_get(t, "stats"), "p90")); /* needs 100 */
+	/* All samples are the same, in the middle of no bucket. */
+	assert_int_equal(fb_json_int(json_object_get(t, "stats"), "mad", -1), 0);
 	/* 200 bytes every 1000 ns. */
 	assert_true(fabs(fb_json_num(bw, "value", 0) - 2e8) < 1);
 	json_t *delta =

@@ -14,6 +14,7 @@
 #include "bench/core/json.h"
 #include "bench/oob/oob.h"
 #include "verbs/benches.h"
+#include "verbs/load.h"
 #include "verbs/series.h"
 #include "verbs/state.h"
 #include "verbs/xrc.h"
@@ -198,6 +199,12 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 	return rc;
 }
 
+/* As many at a time go to a queue pair: see verbs_dealt(). */
+static unsigned chunk_of(const struct verbs_params *p)
+{
+	return p->rate ? (unsigned)p->post_list : 1;
+}
+
 /* The loops share a batch out over the QPs; adds of all QPs meet in one word. */
 static void note_atomics(struct verbs_state *s, enum verbs_op op, uint64_t iters)
 {
@@ -205,7 +212,8 @@ static void note_atomics(struct verbs_state *s, enum verbs_op op, uint64_t iters
 	unsigned nqp = s->rail[0].nqp;
 
 	for (unsigned q = 0; q < nqp; q++)
-		own->done[op == VERBS_FETCH_ADD ? 0 : q] += iters / nqp + (q < iters % nqp);
+		own->done[op == VERBS_FETCH_ADD ? 0 : q] +=
+			verbs_dealt(iters, nqp, chunk_of(&s->job->p), q);
 }
 
 /* What the receiver says of a batch. */
@@ -322,7 +330,7 @@ static unsigned slots_of(void *arg, unsigned q, unsigned *first)
 	if (!verbs_ops[b->op].takes_receive || b->op == VERBS_WRITE_IMM)
 		return verbs_slots_written(b->s, r, q, b->iters);
 	came = counted(b->s, b->op) ? bq->consumed - bq->consumed_before
-				    : b->iters / r->nqp + (q < b->iters % r->nqp);
+				    : verbs_dealt(b->iters, r->nqp, chunk_of(&b->s->job->p), q);
 	if (came > r->slots)
 		came = r->slots;
 	*first = (unsigned)((bq->consumed - came) % r->slots);
@@ -530,14 +538,8 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	if (strcmp(m->name, "bandwidth") != 0)
 		return;
 	verbs_series_extend(&own->series, together * p->size, result);
-	if (par->rate) {
-		double got = fb_json_num(result, "value", NAN);
-		json_t *rate = json_object();
-		fb_json_set_real(rate, "requested", requested, NULL);
-		fb_json_set_real(rate, "achieved", got, "no value");
-		fb_json_set_real(rate, "share", got / requested, "no value");
-		json_object_set_new(result, "rate", rate);
-	}
+	if (par->rate)
+		verbs_result_rate(result, requested);
 }
 
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)

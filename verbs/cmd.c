@@ -12,6 +12,7 @@
 #include "bench/core/gate.h"
 #include "bench/core/log.h"
 #include "bench/core/result.h"
+#include "bench/core/units.h"
 #include "bench/oob/oob.h"
 #include "verbs/benches.h"
 #include "verbs/incast_cmd.h"
@@ -129,6 +130,24 @@ static int check_target(const struct verbs_options *v, struct fb_err *e)
 	return 0;
 }
 
+/* A pace and a number of iterations make a time, which has to fit. */
+static int check_time(
+	const struct verbs_params *p, const struct fb_runctl_cfg *run, struct fb_err *e)
+{
+	uint64_t interval = p->bench == VERBS_LOAD ? p->load.interval_ns : p->interval_ns;
+	double need = (double)interval * (double)run->iters;
+	char all[32], limit[32];
+
+	if (need <= (double)run->point_timeout_ns)
+		return 0;
+	fb_fail_usage(e,
+		"--iters %llu at --interval last %s, and --point-timeout ends a point after %s",
+		(unsigned long long)run->iters, fb_fmt_duration(need, all, sizeof all),
+		fb_fmt_duration((double)run->point_timeout_ns, limit, sizeof limit));
+	fb_hint(e, "give a longer --point-timeout, a shorter --interval, or fewer --iters");
+	return -EINVAL;
+}
+
 static int open_node(struct verbs_node *node, const struct verbs_options *v,
 	const struct verbs_params *p, struct fb_err *e)
 {
@@ -172,7 +191,7 @@ static int measure(const struct fb_opt_spec *spec, const struct client_options *
 		fb_doc_hide(
 			c.doc, o->v.server); /* also as a bare argument: --anonymous takes it out */
 	fb_doc_set_config(c.doc, fb_opt_to_json(spec, true), fb_opt_to_json(spec, false));
-	c.deadline = fb_deadline_in(o->out.timeout);
+	c.deadline = fb_output_deadline(&o->out);
 	if (p->bench == VERBS_LOAD)
 		verbs_load_run_control(&run);
 	if (open_node(&node, &o->v, p, &e) == 0)
@@ -209,6 +228,8 @@ static int client_main(enum verbs_bench_kind kind, int argc, char **argv)
 					: verbs_params_from_options(&p, &o.v, kind, &e);
 	if (rc == 0)
 		rc = fb_runctl_fit(&o.run, &e);
+	if (rc == 0)
+		rc = check_time(&p, &o.run, &e);
 	if (rc == 0)
 		rc = check_target(&o.v, &e);
 	status = rc ? fb_cmd_fail(&e) : measure(&spec, &o, &p, argc, argv);
@@ -249,7 +270,7 @@ static int churn(const struct fb_opt_spec *spec, const struct churn_options *o,
 			if (!c->doc)
 				return e->code;
 		}
-		c->deadline = fb_deadline_in(o->client.out.timeout);
+		c->deadline = fb_output_deadline(&o->client.out);
 		rc = run_session(&o->client, c, e);
 		if (rc)
 			break;

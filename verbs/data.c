@@ -109,8 +109,9 @@ int verbs_state_look(struct verbs_state *s, struct verbs_rail *r, unsigned *next
 unsigned verbs_slots_written(
 	const struct verbs_state *s, const struct verbs_rail *r, unsigned q, uint64_t iters)
 {
-	uint64_t mine = iters / r->nqp + (q < iters % r->nqp);
-	uint64_t list = (uint64_t)s->job->p.post_list;
+	const struct verbs_params *p = &s->job->p;
+	uint64_t list = (uint64_t)p->post_list;
+	uint64_t mine = verbs_dealt(iters, r->nqp, p->rate ? (unsigned)p->post_list : 1, q);
 
 	/* Chains go to the slots in turn, and a full queue may cut one short: so many are enough
 	 * whatever their lengths. */

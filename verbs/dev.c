@@ -171,6 +171,7 @@ static int find_port(struct verbs_dev *d, unsigned want, bool must, struct fb_er
 
 	if (want > last) {
 		fb_fail_usage(e, "--ib-port %u: %s has %u port(s)", want, d->name, last);
+		fb_hint(e, "leave it out for the first ACTIVE one; ibv_devinfo lists them");
 		return -EINVAL;
 	}
 	for (unsigned p = want ? want : 1; p <= (want ? want : last); p++) {
@@ -412,6 +413,14 @@ close:
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
+static int no_such_device(const char *name, size_t len, const char *have, struct fb_err *e)
+{
+	fb_fail(e, FB_EXIT_USAGE, ENOENT,
+		"there is no RDMA device '%.*s' on this host; there are: %s", (int)len, name, have);
+	fb_hint(e, "choose one of them with --device, or leave it out for the first ACTIVE one");
+	return -ENOENT;
+}
+
 static int open_named(struct verbs_node *n, struct ibv_device **list, int count, const char *name,
 	size_t len, const struct verbs_dev_want *want, struct fb_err *e)
 {
@@ -432,11 +441,31 @@ static int open_named(struct verbs_node *n, struct ibv_device **list, int count,
 			n->n++;
 		return rc;
 	}
-	fb_fail(e, FB_EXIT_USAGE, ENOENT,
-		"there is no RDMA device '%.*s' on this host; there are: %s", (int)len, name,
-		verbs_device_names(names, sizeof names));
-	fb_hint(e, "choose one of them with --device, or leave it out for the first ACTIVE one");
-	return -ENOENT;
+	return no_such_device(name, len, verbs_device_names(names, sizeof names), e);
+}
+
+int verbs_device_known(const char *names, struct fb_err *e)
+{
+	char all[512];
+	int count = 0, rc = 0;
+	struct ibv_device **list = ibv_get_device_list(&count);
+
+	for (const char *p = names; rc == 0; p++) {
+		size_t len = strcspn(p, ",");
+		int i = 0;
+		while (list && i < count &&
+			(strlen(ibv_get_device_name(list[i])) != len ||
+				strncmp(ibv_get_device_name(list[i]), p, len) != 0))
+			i++;
+		if (!list || i == count)
+			rc = no_such_device(p, len, verbs_device_names(all, sizeof all), e);
+		p += len;
+		if (!*p)
+			break;
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return rc;
 }
 
 static int open_active(struct verbs_node *n, struct ibv_device **list, int count, bool all,

@@ -68,6 +68,10 @@ int verbs_pkey_choose(const uint16_t *table, unsigned n, unsigned want);
 /** 0, or -ENODEV (exit 77) with the remedy: is there any RDMA device? */
 int verbs_any_device(struct fb_err *why);
 
+/** Are all of these devices (names by commas) here? @return 0, or -ENOENT (exit 2) with what there
+ * is
+ */
+int verbs_device_known(const char *names, struct fb_err *e) FB_MUST_CHECK;
 /** "mlx5_0, mlx5_1"; "none" without any. @return buf */
 const char *verbs_device_names(char *buf, size_t len);
 

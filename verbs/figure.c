@@ -47,6 +47,17 @@ json_t *verbs_result_new(const char *name, const json_t *params, const char *met
 	return j;
 }
 
+void verbs_result_rate(json_t *result, double requested)
+{
+	double got = fb_json_num(result, "value", NAN);
+	json_t *rate = json_object();
+
+	fb_json_set_real(rate, "requested", requested, NULL);
+	fb_json_set_real(rate, "achieved", got, "no value");
+	fb_json_set_real(rate, "share", got / requested, "no value");
+	json_object_set_new(result, "rate", rate);
+}
+
 void verbs_result_hist(json_t *result, const struct fb_hist *h)
 {
 	static const struct {

@@ -200,6 +200,24 @@ static int check_hosts(const struct incast_options *o, struct fb_err *e)
 	return 0;
 }
 
+/* What cannot end before the command's own deadline is better known now. */
+static int check_time(const struct incast_options *o, struct fb_err *e)
+{
+	uint64_t steps = (o->ramp ? o->senders.n : 1) + (o->victim ? 1 : 0);
+	double need = (double)o->duration_ns * (double)steps;
+	char each[32], all[32], limit[32];
+
+	if (!o->out.timeout || need <= (double)o->out.timeout)
+		return 0;
+	fb_fail_usage(e, "%llu steps of %s each need %s, and --timeout ends the command after %s",
+		(unsigned long long)steps,
+		fb_fmt_duration((double)o->duration_ns, each, sizeof each),
+		fb_fmt_duration(need, all, sizeof all),
+		fb_fmt_duration((double)o->out.timeout, limit, sizeof limit));
+	fb_hint(e, "give a longer --timeout, a shorter --duration, or leave --ramp out");
+	return -EINVAL;
+}
+
 static int take_params(struct verbs_params *p, const struct incast_options *o, struct fb_err *e)
 {
 	static char op[] = "read";
@@ -218,6 +236,9 @@ static int take_params(struct verbs_params *p, const struct incast_options *o, s
 		return rc;
 	if (o->duration_ns < 10000000u || o->duration_ns > 3600000000000ull)
 		return fb_fail_usage(e, "--duration must be from 10ms to 1h");
+	rc = check_time(o, e);
+	if (rc)
+		return rc;
 	v.op = op;
 	v.size = o->victim_size;
 	v.inline_max = 0;
@@ -246,7 +267,7 @@ static int run(
 		.connect_timeout_ns = o->v.connect_timeout_ns};
 	int rc = 0;
 
-	x->peer = calloc(n, sizeof *x->peer);
+	x->peer = calloc(n ? n : 1, sizeof *x->peer);
 	x->hist = o->victim ? malloc(sizeof *x->hist) : NULL;
 	if (!x->peer || (o->victim && !x->hist)) {
 		free(x->peer);
@@ -281,7 +302,7 @@ static int measure(const struct fb_opt_spec *spec, const struct incast_options *
 	struct verbs_node node = {.n = 0};
 	struct verbs_incast x = {.job = {.p = *p, .node = &node}};
 	struct verbs_dev_want want;
-	uint64_t deadline = fb_deadline_in(o->out.timeout);
+	uint64_t deadline = fb_output_deadline(&o->out);
 	int status = FB_EXIT_OK, rc;
 
 	x.doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);

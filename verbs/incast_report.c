@@ -216,6 +216,8 @@ static void goodput(struct verbs_incast *x, unsigned n, const char *name, const 
 	json_object_set_new(r, "samples", samples);
 	json_object_set_new(r, "per_rank", senders(x, n));
 	set_interval(r, work, work + x->slots, x->slots);
+	if (x->job.p.load.bg_rate)
+		verbs_result_rate(r, (double)x->job.p.load.bg_rate * n);
 	free(work);
 	set_bound(x, r, value);
 	add_counters(x, r);

@@ -100,9 +100,10 @@ static int run_rail(struct verbs_state *s, unsigned rail, struct verbs_wait *w, 
 
 	lr->l.wait = *w;
 	rc = own->loop(&lr->l, LEAD, &lead);
-	/* The lead is not paced; the target only follows. */
+	/* Neither the lead nor the warm-up is paced; the target only follows. */
 	if (rc == 0)
-		rc = own->pace(&lr->l, own->loop, s->job->p.interval_ns, own->iters, sink);
+		rc = (fb_run_counting(s->run) ? own->pace : verbs_lat_at_once)(
+			&lr->l, own->loop, s->job->p.interval_ns, own->iters, sink);
 	verbs_cq_ack(&lr->l.tx);
 	verbs_cq_ack(&lr->l.rx);
 	lr->n = sink->n;

@@ -28,6 +28,11 @@ void verbs_load_effects(struct fb_doc *doc);
 json_t *verbs_result_new(const char *name, const json_t *params, const char *metric,
 	const char *unit, const char *better, double value, const char *why_null);
 
+/** Say how much of a rate that was asked for (bytes/s) its value reached: {requested, achieved,
+ * share}.
+ */
+void verbs_result_rate(json_t *result, double requested);
+
 /** Make it the result of a distribution: value (median), n, histogram and percentiles, those that n
  * supports. */
 void verbs_result_hist(json_t *result, const struct fb_hist *h);

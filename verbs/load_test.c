@@ -570,6 +570,8 @@ static void test_results_of_an_incast(void **state)
 	verbs_incast_results(&x, 2);
 	r = find(x.doc, "verbs.incast/write/65536/2", "goodput");
 	assert_float_equal(fb_json_num(r, "value", 0), 3e9, 1);
+	/* 6.25 GB/s were asked of each of two. */
+	assert_float_equal(fb_json_num(json_object_get(r, "rate"), "share", 0), 0.24, 1e-9);
 	sent = json_object_get(r, "per_rank");
 	assert_int_equal(json_array_size(sent), 2);
 	assert_float_equal(fb_json_num(json_array_get(sent, 1), "value", 0), 2e9, 1);

@@ -130,6 +130,18 @@ struct verbs_bw {
  * bit marks a credit write. */
 #define VERBS_WR_CREDIT (1ull << 63)
 
+/**
+ * How many of a batch's messages QP q gets: they are dealt out in turn from the first QP on,
+ * `chunk` at a time. By a limited rate that is a whole post_list, else 1. Both ends must come to
+ * the same.
+ */
+static inline uint64_t verbs_dealt(uint64_t iters, unsigned nqp, unsigned chunk, unsigned q)
+{
+	uint64_t whole = iters / chunk, last = whole % nqp;
+
+	return chunk * (whole / nqp + (q < last)) + (q == last ? iters % chunk : 0);
+}
+
 /** Batch of `iters` messages in all, spread over the QPs; *elapsed from first post to last
  * completion. */
 typedef int (*verbs_bw_loop)(struct verbs_bw *b, uint64_t iters, uint64_t *elapsed);

@@ -178,7 +178,7 @@ INLINE int drain_rx(struct verbs_bw *b, bool credits, bool shared)
 static void share_out(struct verbs_bw *b, uint64_t iters, bool tx)
 {
 	for (unsigned i = 0; i < b->nqp; i++) {
-		b->qp[i].left = tx ? iters / b->nqp + (i < iters % b->nqp) : 0;
+		b->qp[i].left = tx ? verbs_dealt(iters, b->nqp, 1, i) : 0;
 		b->qp[i].turn = 0;
 	}
 }

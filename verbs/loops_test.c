@@ -417,6 +417,35 @@ static void writes_are_counted_exactly(void **state)
 	}
 }
 
+/* By a limited rate too, each batch is dealt out from the first queue pair on: the target counts on
+ * it. */
+static void a_rate_deals_as_the_target_expects(void **state)
+{
+	static const struct {
+		unsigned qps, list;
+		uint64_t iters;
+	} cases[] = {{2, 1, 107}, {3, 4, 101}, {4, 8, 7}, {3, 2, 1}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct bw_rig r;
+		uint64_t elapsed = 0, all = 0;
+		bw_init(&r, cases[i].qps, 8, cases[i].list, 4, IBV_WR_RDMA_WRITE);
+		r.b.meter.gap_ns = 10;
+		r.b.wait.deadline = UINT64_MAX;
+		for (unsigned k = 0; k < 3; k++)
+			assert_int_equal(verbs_bw_choose_paced(false, false, false)(
+						 &r.b, cases[i].iters, &elapsed),
+				0);
+		for (unsigned q = 0; q < cases[i].qps; q++) {
+			uint64_t one = verbs_dealt(cases[i].iters, cases[i].qps, cases[i].list, q);
+			assert_int_equal(r.qp[q].sent, 3 * one);
+			all += one;
+		}
+		assert_int_equal(all, cases[i].iters);
+	}
+}
+
 static void sender_stops_without_credits(void **state)
 {
 	struct bw_rig r;
@@ -643,6 +672,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bandwidth_checks_immediates),
 		cmocka_unit_test(the_receiver_counts_what_came),
 		cmocka_unit_test(writes_are_counted_exactly),
+		cmocka_unit_test(a_rate_deals_as_the_target_expects),
 		cmocka_unit_test(sender_stops_without_credits),
 		cmocka_unit_test(credits_let_any_number_through),
 		cmocka_unit_test(a_failed_write_is_explained),

@@ -366,7 +366,7 @@ static int run(
 	int rc = 0;
 
 	x->npeers = (unsigned)o->servers.n;
-	x->peer = calloc(x->npeers, sizeof *x->peer);
+	x->peer = calloc(x->npeers ? x->npeers : 1, sizeof *x->peer);
 	if (!x->peer)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the sessions");
 	for (unsigned i = 0; i < x->npeers; i++)
@@ -432,7 +432,7 @@ static int measure(const struct fb_opt_spec *spec, const struct loss_options *o,
 {
 	struct fb_err e = {0}, left = {0};
 	struct verbs_node node = {.n = 0};
-	uint64_t deadline = fb_deadline_in(o->out.timeout);
+	uint64_t deadline = fb_output_deadline(&o->out);
 	int status = FB_EXIT_OK;
 
 	x->doc = fb_doc_new(spec->command, argc, argv, &o->out, &e);

@@ -36,6 +36,7 @@ struct verbs_meter {
 static inline void verbs_meter_start(struct verbs_meter *m, uint64_t zero)
 {
 	m->zero = zero;
+	m->turn = 0;
 	m->pending = m->first = m->taken = m->span_ns = 0;
 	m->bursts = 0;
 }

@@ -179,6 +179,9 @@ int pairs_opts_fit(const struct pairs_options *o, const struct fb_runctl_cfg *ru
 	static const char *const rates[] = {"bidirectional", "depth", "qps"};
 	int rc = fb_runctl_fit(run, e);
 
+	if (rc == 0 && !(o->floor > 0 && o->floor < 1))
+		rc = fb_fail_usage(
+			e, "--floor %g: a share between 0 and 1, such as 0.05", o->floor);
 	if (rc == 0 && o->full)
 		rc = ignored(given, "rounds", "--full", "--full is all rounds", e);
 	for (unsigned i = 0; rc == 0 && o->metric == PAIRS_LATENCY && i < 3; i++)

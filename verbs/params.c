@@ -139,7 +139,8 @@ const struct fb_opt verbs_latency_opts[] = {RAILS_OPTS("2"),
 		.type = FB_OPT_DURATION,
 		.offset = OFF(interval_ns),
 		.arg = "TIME",
-		.help = "begin iterations this far apart; the waiting is in no sample"},
+		.help = "begin iterations this far apart, after the warm-up; the waiting is in no "
+			"sample"},
 	{.name = NULL}};
 const struct fb_opt verbs_load_opts[] = {COMMON_OPTS("64", "RDMA device (the first ACTIVE one)",
 						 "the peer's device (its first ACTIVE one)"),
@@ -148,7 +149,8 @@ const struct fb_opt verbs_load_opts[] = {COMMON_OPTS("64", "RDMA device (the fir
 const struct fb_opt verbs_bandwidth_opts[] = {RAILS_OPTS("64K"),
 	INT('t', "depth", depth, 1, VERBS_MAX_DEPTH, "128", "messages in flight for each QP"),
 	INT('r', "rx-depth", rx_depth, 0, VERBS_MAX_DEPTH, "0",
-		"receives posted for each QP (0: twice --depth, at least 512)"),
+		"receives posted for each QP (0: twice --depth, at least 512; of many QPs fewer, at least "
+		"--depth)"),
 	INT('q', "qps", qps, 1, VERBS_MAX_QPS, "1", "queue pairs"),
 	INT('l', "post-list", post_list, 1, 64, "1", "work requests in one post"),
 	INT('Q', "cq-mod", cq_mod, 0, VERBS_MAX_DEPTH, "0",
@@ -475,6 +477,18 @@ static int take_rate(struct verbs_params *p, const struct verbs_options *o, stru
 	return 0;
 }
 
+/* One completion queue takes the receives of all QPs, and small devices have 32767 entries. */
+#define RX_ALL 32000
+
+static int default_rx_depth(int depth, int qps)
+{
+	int each = RX_ALL / qps, n = depth * 2 > 512 ? depth * 2 : 512;
+
+	if (n > each)
+		n = each > depth ? each : depth;
+	return n < VERBS_MAX_DEPTH ? n : VERBS_MAX_DEPTH;
+}
+
 static int take_bandwidth(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
 {
 	int rc = take_rate(p, o, e);
@@ -496,9 +510,7 @@ static int take_bandwidth(struct verbs_params *p, const struct verbs_options *o,
 		return fb_fail_usage(e,
 			"--cq-mod %d is above --depth %d: no completion would ever come", p->cq_mod,
 			p->depth);
-	p->rx_depth = o->rx_depth ? o->rx_depth : p->depth * 2 > 512 ? p->depth * 2 : 512;
-	if (p->rx_depth > VERBS_MAX_DEPTH)
-		p->rx_depth = VERBS_MAX_DEPTH;
+	p->rx_depth = o->rx_depth ? o->rx_depth : default_rx_depth(p->depth, p->qps);
 	if (p->rx_depth < p->depth)
 		return fb_fail_usage(e,
 			"--rx-depth %d is below --depth %d: the window could never fill",

@@ -92,6 +92,16 @@ static void options(void **state)
 	assert_int_equal(p.cq_mod, 1);
 	assert_int_equal(p.rx_depth, 512);
 	assert_int_equal(p.bidirectional, 1);
+	/* Receives of many QPs fit into one completion queue of a small device. */
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-q200"), S("-t2")), 0);
+	assert_int_equal(p.rx_depth, 160);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-q128"), S("-t128")), 0);
+	assert_int_equal(p.rx_depth, 250);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-q1024"), S("-t64")), 0);
+	assert_int_equal(p.rx_depth, 64);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-t8192")), 0);
+	assert_int_equal(p.rx_depth, 8192);
+	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-t4"), S("-q"), S("2"), S("-b")), 0);
 	assert_int_equal(p.sizes[0], 65536);
 	assert_int_equal(PARSE(VERBS_BANDWIDTH, &p, &e, S("-d"), S("all")), 0);
 	assert_int_equal(p.all_rails, 1);

@@ -16,6 +16,7 @@
 #include "bench/core/result.h"
 #include "bench/core/stop.h"
 #include "bench/oob/oob.h"
+#include "verbs/dev.h"
 #include "verbs/session.h"
 
 struct serve_options {
@@ -160,6 +161,12 @@ int verbs_serve_main(int argc, char **argv)
 	if (rc == 1)
 		return FB_EXIT_OK;
 	if (rc) {
+		status = fb_cmd_fail(&e);
+		goto free_options;
+	}
+	/* Its clients would learn it one by one. */
+	if (o.device && *o.device && strcmp(o.device, "all") != 0 &&
+		verbs_device_known(o.device, &e) != 0) {
 		status = fb_cmd_fail(&e);
 		goto free_options;
 	}

@@ -149,6 +149,9 @@ static uint64_t batch_limit(const struct verbs_state *s, enum verbs_op op, unsig
 	return (uint64_t)p->rx_depth;
 }
 
+/* How long a batch of a slow pace may be: its length is guessed from batches without one. */
+#define PACED_NS 100000000u
+
 int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 {
 	struct verbs_state *s = st;
@@ -182,7 +185,8 @@ int verbs_state_points(void *st, struct fb_point_list *l, struct fb_err *e)
 					return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM,
 						"no memory for the sweep");
 				pt->size = size;
-				pt->max_batch = batch_limit(s, op, rail);
+				pt->max_batch = p->interval_ns ? PACED_NS / p->interval_ns + 1
+							       : batch_limit(s, op, rail);
 				if (p->bench == VERBS_BANDWIDTH)
 					pt->min_batch = FULL_WINDOWS * (uint64_t)p->depth *
 							(uint64_t)p->qps;

@@ -63,7 +63,8 @@ static inline uint64_t fb_clock_ns(void)
  * deadline. */
 static inline uint64_t fb_deadline_in(uint64_t ns)
 {
-	return fb_clock_ns() + ns;
+	uint64_t now = fb_clock_ns();
+	return ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
 }
 /** Milliseconds left until a deadline, for poll(2): 0 when it has passed, at least 1 before it. */
 int fb_deadline_poll_ms(uint64_t deadline_ns);

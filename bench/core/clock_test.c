@@ -108,6 +108,9 @@ static void test_deadlines(void **st)
 	}
 	assert_int_equal(fb_deadline_poll_ms(soon), 0);
 	assert_int_equal(fb_deadline_poll_ms(UINT64_MAX), INT_MAX);
+	/* What lies beyond the clock is the end of time, and not the past. */
+	assert_true(fb_deadline_in(UINT64_MAX) == UINT64_MAX);
+	assert_true(fb_deadline_in(UINT64_MAX - 1) == UINT64_MAX);
 }
 
 int main(void)

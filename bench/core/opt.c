@@ -212,6 +212,25 @@ static int set_whole(const struct fb_opt *o, void *p, const char *text,
 	return rc;
 }
 
+/* Of words that are numbers the nearest one, whatever its digits; NULL where they are none. */
+static const char *nearest_number(const char *const *names, const char *text)
+{
+	const char *best = NULL;
+	uint64_t v, w, least = UINT64_MAX;
+	if (fb_parse_u64(text, 0, UINT64_MAX, &v, NULL) != 0)
+		return NULL;
+	for (int i = 0; names[i]; i++) {
+		if (fb_parse_u64(names[i], 0, UINT64_MAX, &w, NULL) != 0)
+			continue;
+		uint64_t d = v > w ? v - w : w - v;
+		if (d < least) {
+			least = d;
+			best = names[i];
+		}
+	}
+	return best;
+}
+
 static int set_enum(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
 {
 	const char *best = NULL;
@@ -226,6 +245,8 @@ static int set_enum(const struct fb_opt *o, void *p, const char *text, struct fb
 		consider(text, o->names[i], &best, &score);
 		fb_strbuf_printf(&all, "%s%s", i ? ", " : "", o->names[i]);
 	}
+	if (nearest_number(o->names, text))
+		best = nearest_number(o->names, text);
 	char *words = fb_strbuf_take(&all);
 	int rc = fb_fail_usage(e, "not one of %s%s%s%s", words ? words : "the words",
 		best ? "; did you mean " : "", best ? best : "", best ? "?" : "");

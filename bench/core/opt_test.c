@@ -13,6 +13,7 @@
 
 enum op { OP_SEND, OP_WRITE, OP_READ };
 static const char *const op_names[] = {"send", "write", "read", NULL};
+static const char *const mtu_names[] = {"auto", "512", "1024", "4096", NULL};
 
 struct cfg {
 	bool quiet, inlined;
@@ -20,7 +21,7 @@ struct cfg {
 	uint64_t iters, size, duration;
 	double ci, rate;
 	char *device, *host, *token;
-	int op;
+	int op, mtu;
 	struct fb_opt_list devices, hosts;
 };
 #define AT(f) offsetof(struct cfg, f)
@@ -47,6 +48,7 @@ static const struct fb_opt table[] = {
 	{0, "host", FB_OPT_STRING, AT(host), .arg = "HOST", .positional = true,
 		.help = "the server"},
 	{0, "token", FB_OPT_STRING, AT(token), .secret = true, .help = "shared token"},
+	{0, "mtu", FB_OPT_ENUM, AT(mtu), .names = mtu_names, .hidden = true},
 	{0, "break-it", FB_OPT_FLAG, AT(quiet), .hidden = true}, {0}};
 
 struct more {
@@ -172,6 +174,13 @@ static void test_messages(void **st)
 		{{"-ops"}, "-o"},
 		{{"--op", "wrte"}, "--op wrte: not one of send, write, read; did you mean write?"},
 		{{"--op", "xyzzy"}, "--op xyzzy: not one of send, write, read"},
+		/* Of numbers the nearest, whatever its digits. */
+		{{"--mtu", "1500"},
+			"--mtu 1500: not one of auto, 512, 1024, 4096; did you mean 1024?"},
+		{{"--mtu", "8192"},
+			"--mtu 8192: not one of auto, 512, 1024, 4096; did you mean 4096?"},
+		{{"--mtu", "atuo"},
+			"--mtu atuo: not one of auto, 512, 1024, 4096; did you mean auto?"},
 		{{"-s", "12Q"},
 			"-s 12Q: \"12Q\" is not a size: unknown suffix \"Q\"; sizes are written 64, 64K, 1M, 2G"},
 		{{"-s12Q"},

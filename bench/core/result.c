@@ -67,7 +67,7 @@ const struct fb_opt fb_output_opts[] = {
 		.offset = offsetof(struct fb_output_cfg, timeout),
 		.arg = "TIME",
 		.def = "10m",
-		.help = "the whole command ends within this time"},
+		.help = "the whole command ends within this time (0: no limit)"},
 	{.name = "seed",
 		.type = FB_OPT_U64,
 		.offset = offsetof(struct fb_output_cfg, seed),
@@ -445,6 +445,11 @@ void fb_doc_free(struct fb_doc *d)
 json_t *fb_doc_json(struct fb_doc *d)
 {
 	return d->root;
+}
+
+uint64_t fb_output_deadline(const struct fb_output_cfg *out)
+{
+	return out->timeout > 0 ? fb_deadline_in(out->timeout) : UINT64_MAX;
 }
 
 uint64_t fb_doc_timeout(const struct fb_doc *d)

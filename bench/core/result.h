@@ -59,6 +59,8 @@ json_t *fb_doc_json(struct fb_doc *d);
 /** The document as it leaves: without names under --anonymous. New reference, NULL without memory.
  */
 json_t *fb_doc_visible(const struct fb_doc *d);
+/** When a command with these options has to be over, absolute ns; UINT64_MAX: no limit. */
+uint64_t fb_output_deadline(const struct fb_output_cfg *out);
 /** --timeout of the command in ns; 0: none. */
 uint64_t fb_doc_timeout(const struct fb_doc *d);
 /** Add sections. Each steals the reference. A host is compared by name: the same host is kept once.

@@ -273,6 +273,18 @@ static void test_deadline(void **state)
 	json_decref(doc);
 }
 
+/* A --timeout of 0 is none, also for who counts by the clock. */
+static void test_no_timeout(void **state)
+{
+	(void)state;
+	struct fb_output_cfg out = {.timeout = 0};
+	assert_true(fb_output_deadline(&out) == UINT64_MAX);
+	out.timeout = 3600000000000;
+	uint64_t until = fb_output_deadline(&out);
+	assert_true(
+		until > fb_clock_ns() + 3500000000000 && until <= fb_deadline_in(3600000000000));
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -286,6 +298,7 @@ int main(void)
 		TEST(test_disk_full),
 		TEST(test_signal),
 		TEST(test_deadline),
+		cmocka_unit_test(test_no_timeout),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,7 @@ expect pairs-latency-both 2 '--bidirectional and --metric latency' "$fb" verbs p
 expect pairs-latency-depth 2 '--depth and --metric latency' "$fb" verbs pairs --metric latency -t 4 --simulate hosts=8
 expect pairs-simulate-hosts 2 '--expect-hosts and --simulate' "$fb" verbs pairs --expect-hosts "$work/twice" --simulate hosts=8
 expect pairs-long 2 'does not end within --pair-timeout 20 s' "$fb" verbs pairs -D 20s --simulate hosts=8
+expect pairs-floor 2 '^fabricbench: error: --floor 1.5: a share' "$fb" verbs pairs --floor 1.5 --simulate hosts=8
 expect pairs-iters-duration 2 '--iters and --duration' "$fb" verbs pairs -n 5 -D 1s --simulate hosts=8
 expect pairs-dry-run 0 '10000 hosts, 1 rail: 3 rounds, 3 steps, 15000 pairs' \
 	"$fb" verbs pairs --dry-run --simulate hosts=10000

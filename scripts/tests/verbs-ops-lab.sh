@@ -111,7 +111,7 @@ refused uc-atomic 2 10 'the transport uc has no fetch-add operation'
 refused dc 2 10 "left out: one vendor's own"
 refused srd 2 10 "left out: one vendor's own"
 refused atomic-size 2 10 'works on 8 bytes'
-refused ud-inline 3 10 'inline 60000'
+refused ud-inline 2 10 'takes at most 512 bytes inline'
 
 # With loss: a figure that tells its losses, or an error that does; in time in both cases.
 told() { # NAME

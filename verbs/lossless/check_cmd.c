@@ -333,7 +333,7 @@ static int drive(const struct command *c, struct examined *x, struct fb_doc *doc
 		.facts = &x->facts,
 		.profile = &x->profile,
 		.doc = doc,
-		.deadline = fb_deadline_in(c->out.timeout)};
+		.deadline = fb_output_deadline(&c->out)};
 	x->driven = true;
 	int rc = drive_run(&ask, &x->drive, e);
 	drive_describe(&x->drive, json_object_get(fb_doc_json(doc), "fabric"));
@@ -463,7 +463,7 @@ static int verdict(const struct command *c, const struct examined *x, struct fb_
 static int meet(const struct command *c, struct examined *x, struct fb_doc *doc, struct fb_err *e)
 {
 	int rc = ranks_meet(&c->oob, &x->ranks, e);
-	return rc == 0 ? ranks_facts(&x->ranks, &x->facts, doc, fb_deadline_in(c->out.timeout), e)
+	return rc == 0 ? ranks_facts(&x->ranks, &x->facts, doc, fb_output_deadline(&c->out), e)
 		       : rc;
 }
 
@@ -487,7 +487,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		facts_mark_ages(
 			json_object_get(fb_doc_json(doc), "checks"), x.taken, x.tree, x.age);
 	if (rc == 0 && c->check.rendezvous)
-		rc = ranks_findings(&x.ranks, doc, fb_deadline_in(c->out.timeout), e);
+		rc = ranks_findings(&x.ranks, doc, fb_output_deadline(&c->out), e);
 	int status = rc < 0        ? (int)e->exit
 		     : c->rank > 0 ? FB_EXIT_OK /* rank 0 judges */
 				   : verdict(c, &x, doc);

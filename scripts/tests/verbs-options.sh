@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The commands under `verbs` from outside, without a device: each option that cannot be had, and each two that contradict
+# each other, end with status 2 and with their names before anything is opened or reached. Prints "ok NAME" or
+# "not ok NAME: why".
+
+set -uo pipefail
+top=$(cd "$(dirname "$0")/../.." && pwd)
+fb=${FABRICBENCH:-$top/build/fabricbench}
+bad=0
+
+refused() { # NAME WORD COMMAND...
+	local name=$1 word=$2 status=0 said
+	shift 2
+	said=$(timeout 20 "$fb" verbs "$@" 2>&1 </dev/null) || status=$?
+	if ((status != 2)); then
+		echo "not ok verbs-options-$name: status $status: $(head -n 1 <<<"$said")"
+		bad=1
+	elif ! grep -qF -- "$word" <<<"$said"; then
+		echo "not ok verbs-options-$name: nothing about \"$word\": $(head -n 1 <<<"$said")"
+		bad=1
+	else
+		echo "ok verbs-options-$name"
+	fi
+}
+
+refused nobody 'no server named' latency
+refused both-ends 'leave one of them out' latency --loopback h
+refused two-servers 'every place for a bare argument is taken' latency h i
+refused command 'did you mean "verbs incast"?' incasts h
+refused option 'did you mean --size?' latency h --sizes 4
+refused op 'did you mean --op write?' latency h --op wrte
+refused size 'unknown suffix "Q"' latency h -s 12Q
+refused mtu 'did you mean 1024?' latency h -m 1500
+refused dc '--transport dc is left out' latency h --transport dc
+refused srd '--transport srd is left out' bandwidth h --transport srd
+refused all-size '--size and --all' latency h -a -s 64
+refused all-max '--all and --max-size' bandwidth h -a --max-size 1M
+refused count-time '--iters and --duration' bandwidth h -n 5 -D 1s
+refused gid-twice '--gid and --gid-index' latency h --gid 10.0.0.1 -x 3
+refused pkey-twice '--pkey and --pkey-index' latency h --pkey 0x8001 --pkey-index 1
+refused cm-ud '--rdma-cm connects reliable connections' latency h -R --transport ud
+refused ud-size 'does not fit into one packet' latency h --transport ud -s 8K
+refused write-events 'no event to wait for' latency h --op write -e
+refused read-inline 'a read sends no data' latency h --op read -I 64
+refused rate-events '--rate follows the clock' bandwidth h --rate 1Gb/s -e
+refused moderation '--cq-mod 16 is above --depth 8' bandwidth h -t 8 -Q 16
+refused list '--post-list 16 is above --depth 8' bandwidth h -t 8 -l 16
+refused receives '--rx-depth 8 is below --depth 16' bandwidth h -t 16 -r 8
+refused pace '--iters 100 at --interval last 100 s' latency h -n 100 --interval 1s
+refused load-pace '--iters 1000 at --interval last 1000 s' load h -n 1000 --interval 1s
+refused load-op 'a probe is a send, a write or a read' load h --op fetch-add
+refused load-rails 'one device here' load h -d all
+refused load-gpu '--memory gpu' load h --memory gpu
+refused no-sender 'no sender named' incast
+refused sender-twice 'named twice' incast --senders a,a
+refused victim-sends 'as a sender and as the victim' incast --senders a --victim a
+refused incast-rails 'one device here' incast --senders a -d x,y
+refused incast-gpu '--memory gpu' incast --senders a --memory gpu
+refused incast-long '3 steps of 1500 s each need 4500 s' incast --senders a,b --victim c --ramp -D 25m
+refused serve-device 'mlx5_9' serve -p 0 -d mlx5_9
+refused serve-address '--bind wants an address of this machine' serve -p 0 --bind 192.0.2.1
+exit "$bad"
