@@ -12,12 +12,13 @@ SRC += topo/smi.c
 FUZZ += topo/hwloc_xml_fuzz.c topo/smi_fuzz.c
 SRC += topo/fabric/model.c topo/fabric/lines.c topo/fabric/words.c topo/fabric/discover.c topo/fabric/ports.c \
 	topo/fabric/linkinfo.c topo/fabric/counters.c topo/fabric/live.c topo/fabric/shape.c topo/fabric/rails.c \
-	topo/fabric/expect.c topo/fabric/judge.c topo/fabric/judge_links.c topo/fabric/judge_ends.c \
+	topo/fabric/rails_words.c topo/fabric/expect.c topo/fabric/judge.c topo/fabric/judge_links.c topo/fabric/judge_ends.c \
 	topo/fabric/judge_leaves.c topo/fabric/report.c topo/fabric/fabric_cmd.c
 CFLAGS_topo/fabric/live.c := $(if $(filter 1,$(HAVE_IBNETDISC)),-DHAVE_IBNETDISC $(IBNETDISC_CFLAGS))
 TESTS += topo/manifest_test.c topo/hwloc_xml_test.c topo/smi_test.c
 TESTS += topo/plan_test.c topo/plan_out_test.c topo/fingerprint_test.c
-TESTS += topo/fabric/files_test.c topo/fabric/judge_test.c topo/fabric/expect_test.c topo/fabric/robust_test.c
+TESTS += topo/fabric/files_test.c topo/fabric/judge_test.c topo/fabric/expect_test.c topo/fabric/robust_test.c \
+	topo/fabric/linkinfo_test.c topo/fabric/rails_test.c
 SRC += topo/svg_links.c
 FUZZ += topo/fabric/discover_fuzz.c topo/fabric/linkinfo_fuzz.c topo/fabric/counters_fuzz.c topo/fabric/list_fuzz.c
 FUZZ += topo/fingerprint_fuzz.c

@@ -119,6 +119,13 @@ static int header(struct block *b)
 		return 0;
 	end_block(b);
 	fabric_take_space(&s);
+	if (*s == ':') {
+		fabric_bad(&b->r, "a list of nodes tells no cables");
+		fb_hint(b->r.e,
+			"this is the output of ibnetdiscover -l, ibhosts or ibswitches: run ibnetdiscover "
+			"without -l");
+		return -EINVAL;
+	}
 	if (!fabric_take_number(&s, 255, &ports))
 		return fabric_bad(&b->r, "a header without a number of ports up to 255");
 	fabric_take_space(&s);
@@ -333,6 +340,7 @@ int fabric_parse_discover(
 		if (b.seen == 0 && one_line_a_port(b.r.text)) {
 			b.r.at = text;
 			b.r.line = 0;
+			f->noise = 0;
 			return fabric_parse_ports(&b.r);
 		}
 		rc = row(&b);

@@ -14,14 +14,14 @@
 #define MAX_CABLES 1000000
 
 const char fabric_list_help[] =
-	"The list of --expect has one cable a line: NODE,PORT,PEER,PORT, with commas or tabs. NODE is\n"
-	"a GUID (0x...), or a description, or a switch's short name; the port may be left empty. A\n"
-	"first line of titles, empty lines, and lines that begin with # are left out:\n"
+	"The list of --expect has one cable a line: NODE,PORT,PEER,PORT, with commas, semicolons or\n"
+	"tabs. NODE is a GUID (0x...), or a description, or a switch's short name; the port may be left\n"
+	"empty. A first line of titles, empty lines, and lines that begin with # are left out:\n"
 	"  node,port,peer,peer_port\n"
 	"  leaf0,1,node0 mlx5_0,1\n"
 	"  leaf0,33,spine0,1\n"
-	"Output of ibnetdiscover from a good day is taken too. What the list names is not judged by\n"
-	"majority.";
+	"Output of ibnetdiscover or iblinkinfo from a good day is taken too. What the list names is not\n"
+	"judged by majority.";
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -32,22 +32,32 @@ struct list_reader {
 	struct fabric_map names; /* -> node, or -2 - n: n nodes */
 };
 
-static uint64_t name_key(const char *s)
+/* Two keys of a name in one table: as it is, and whatever its case. */
+enum { EXACT = 5, FOLDED = 6 };
+
+static uint64_t name_key(const char *s, int how)
 {
-	return fabric_hash(s, strlen(s), 5);
+	char low[FABRIC_LABEL];
+	size_t n = 0;
+	for (; s[n] && n < sizeof(low); n++)
+		low[n] = (char)(how == FOLDED ? tolower((unsigned char)s[n]) : s[n]);
+	return fabric_hash(low, n, (uint64_t)how);
 }
 
 /* -2 cannot stand in the map, whose free slots are negative: ambiguous names are node.n + count. */
 static int add_name(struct list_reader *x, const char *name, int node)
 {
-	int32_t old = *name ? fabric_map_get(&x->names, name_key(name)) : node;
 	int32_t nodes = (int32_t)x->in->node.n;
-	if (old == node)
-		return 0;
-	return fabric_map_set(&x->names, name_key(name),
-		old < 0       ? node
-		: old < nodes ? nodes + 2
-			      : old + 1);
+	int rc = 0;
+	for (int how = EXACT; *name && how <= FOLDED && rc == 0; how++) {
+		int32_t old = fabric_map_get(&x->names, name_key(name, how));
+		if (old != node)
+			rc = fabric_map_set(&x->names, name_key(name, how),
+				old < 0       ? node
+				: old < nodes ? nodes + 2
+					      : old + 1);
+	}
+	return rc;
 }
 
 static int index_names(struct list_reader *x)
@@ -57,9 +67,11 @@ static int index_names(struct list_reader *x)
 	int rc = 0;
 	shown.anonymous = false;
 	for (size_t i = 0; i < x->in->node.n && rc == 0; i++) {
-		rc = add_name(x, x->in->node.v[i].name, (int)i);
-		if (rc == 0)
-			rc = add_name(x, fabric_label(&shown, (int)i, label), (int)i);
+		const char *name = x->in->node.v[i].name;
+		fabric_label(&shown, (int)i, label);
+		rc = add_name(x, name, (int)i);
+		if (rc == 0 && strcmp(name, label) != 0)
+			rc = add_name(x, label, (int)i);
 	}
 	return rc;
 }
@@ -103,18 +115,35 @@ static int keep_name(struct list_reader *x, struct fabric_end *e, const char *na
 	return e->name ? 0 : fabric_no_memory(&x->r, -ENOMEM);
 }
 
+/* "0x0002c90300000001", "S-0002c90300000001", "0002c90300000001" */
+static bool is_guid(const char *s, uint64_t *guid)
+{
+	const char *from = s, *p = s;
+	bool plain = p[0] == '0' && p[1] == 'x';
+	if (!plain && *p && strchr("SHR", *p) && p[1] == '-')
+		from = p = p + 2;
+	return fabric_take_hex(&p, guid) && !*p && (plain || p - from == 16);
+}
+
+static int32_t find_name(const struct list_reader *x, const char *name)
+{
+	int32_t at = fabric_map_get(&x->names, name_key(name, EXACT));
+	return at >= 0 ? at : fabric_map_get(&x->names, name_key(name, FOLDED));
+}
+
 static int find_end(struct list_reader *x, const char *name, const char *port, struct fabric_end *e)
 {
 	unsigned num = 0;
 	uint64_t guid;
-	const char *p = port, *g = name;
+	const char *p = port;
+	int32_t at = find_name(x, name);
 	if (*port && strcmp(port, "*") != 0 &&
 		(!fabric_take_number(&p, FABRIC_MAX_PORT, &num) || *p || num == 0))
 		return fabric_bad(
 			&x->r, "\"%.40s\" is no port number from 1 to %d", port, FABRIC_MAX_PORT);
 	e->port = (int16_t)num;
 	e->node = -1;
-	if (g[0] == '0' && g[1] == 'x' && fabric_take_hex(&g, &guid) && !*g) {
+	if (at < 0 && is_guid(name, &guid)) {
 		e->node = fabric_map_get(&x->in->by_guid, guid);
 		int by_port = e->node < 0 ? fabric_map_get(&x->in->by_port_guid, guid) : -1;
 		if (by_port >= 0) {
@@ -123,7 +152,6 @@ static int find_end(struct list_reader *x, const char *name, const char *port, s
 		}
 		return keep_name(x, e, name);
 	}
-	int32_t at = fabric_map_get(&x->names, name_key(name));
 	if (at >= (int32_t)x->in->node.n) {
 		fabric_bad(&x->r, "\"%.80s\" is the description of %d nodes", name,
 			at - (int)x->in->node.n);
@@ -138,7 +166,7 @@ static int list_row(struct list_reader *x, unsigned seen)
 {
 	char text[4][FABRIC_LABEL], word[32];
 	const char *s = x->r.text, *p;
-	char sep = strchr(s, '\t') ? '\t' : ',';
+	char sep = strchr(s, '\t') ? '\t' : strchr(s, ';') && !strchr(s, ',') ? ';' : ',';
 	unsigned num;
 	int n = 0;
 	while (n < 4 && (*s || (n > 0 && s[-1] == sep))) {
@@ -184,10 +212,12 @@ static int end_of_dump(
 	return keep_name(x, e, fabric_label(d, d->port.v[port].node, label));
 }
 
-static int read_dump(struct list_reader *x, const char *text, size_t len)
+typedef int dump_reader(struct fabric *, const char *, size_t, const char *, struct fb_err *);
+
+static int read_dump(struct list_reader *x, const char *text, size_t len, dump_reader *parse)
 {
 	struct fabric *d = fabric_new();
-	int rc = d ? fabric_parse_discover(d, text, len, x->r.name, x->r.e) : -ENOMEM;
+	int rc = d ? parse(d, text, len, x->r.name, x->r.e) : -ENOMEM;
 	if (rc == 0)
 		rc = fabric_finish(d, x->r.name, x->r.e);
 	for (size_t i = 0; rc == 0 && i < d->link.n; i++) {
@@ -206,14 +236,21 @@ static int read_dump(struct list_reader *x, const char *text, size_t len)
 	return rc == -ENOMEM ? fabric_no_memory(&x->r, rc) : rc;
 }
 
-static bool is_dump(const char *s)
+/* Which reader takes the file that begins so; NULL: it is a list. */
+static dump_reader *dump_of(const char *s)
 {
 	static const char *const heads[] = {
 		"vendid=", "Switch\t", "Switch ", "Ca\t", "Ca ", "Hca ", "Hca\t", "CA ", "SW "};
+	static const char *const info[] = {"Switch: ", "Switch 0x", "CA: ", "Router: "};
+	for (size_t i = 0; i < sizeof(info) / sizeof(info[0]); i++)
+		if (strncmp(s, info[i], strlen(info[i])) == 0 && s[strlen(s) - 1] == ':')
+			return fabric_parse_linkinfo;
+	if (strstr(s, " ==("))
+		return fabric_parse_linkinfo;
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		if (fabric_take(&s, heads[i]))
-			return !strchr(s, ',');
-	return false;
+		if (strncmp(s, heads[i], strlen(heads[i])) == 0)
+			return strchr(s, ',') ? NULL : fabric_parse_discover;
+	return NULL;
 }
 
 int fabric_list_parse(const struct fabric *f, const char *text, size_t len, const char *name,
@@ -235,8 +272,9 @@ int fabric_list_parse(const struct fabric *f, const char *text, size_t len, cons
 		rc = 0;
 		if (!*s || *s == '#')
 			continue;
-		if (seen == 0 && is_dump(s)) {
-			rc = read_dump(&x, text, len);
+		dump_reader *parse = seen == 0 ? dump_of(s) : NULL;
+		if (parse) {
+			rc = read_dump(&x, text, len, parse);
 			break;
 		}
 		rc = list_row(&x, seen++);
@@ -383,12 +421,46 @@ static void mark_listed(struct fabric_judge *j)
 		}
 }
 
-static void judge_cables(struct fabric_judge *j, bool *done, bool *counted)
+/* A switch's own aggregation node is no cable. */
+static bool is_extra(const struct fabric *f, const struct fabric_link *l, const bool *counted)
+{
+	return !counted[l->a] && !counted[l->b] && !f->node.v[f->port.v[l->b].node].aggregation;
+}
+
+/* Cables that are in no line. A list that leaves out more than it names is of a part of the fabric,
+ * and says nothing of the rest. @return how many */
+static size_t tell_extra(struct fabric_judge *j, const bool *counted)
 {
 	const struct fabric *f = j->f;
 	const struct fabric_list *l = j->rules->list;
 	struct fb_finding o;
 	char a[FABRIC_LABEL], b[FABRIC_LABEL];
+	size_t more = 0;
+	for (size_t i = 0; i < f->link.n; i++)
+		more += is_extra(f, &f->link.v[i], counted);
+	if (more > l->cable.n) {
+		fabric_sum(j, FAB_EXPECT, FB_CHECK_INFO,
+			"the list has %zu cable%s; the other %zu of this fabric are not judged by it",
+			l->cable.n, l->cable.n == 1 ? "" : "s", more);
+		return more;
+	}
+	for (size_t i = 0; i < f->link.n; i++) {
+		const struct fabric_link *k = &f->link.v[i];
+		if (!is_extra(f, k, counted))
+			continue;
+		fabric_start(j, FAB_EXPECT, &o, "%.76s - %.76s", fabric_port_label(f, k->a, a),
+			fabric_port_label(f, k->b, b));
+		fb_find(&o, FB_CHECK_WARN, "extra: this cable is not in the list");
+		fb_find_expected(&o, l->name, "no cable here");
+		fabric_keep(j, FAB_EXPECT, &o);
+	}
+	return more;
+}
+
+static void judge_cables(struct fabric_judge *j, bool *done, bool *counted)
+{
+	const struct fabric *f = j->f;
+	const struct fabric_list *l = j->rules->list;
 	size_t right = match(j, true, done, counted);
 	right += match(j, false, done, counted);
 	for (size_t i = 0; i < l->cable.n; i++) {
@@ -403,20 +475,10 @@ static void judge_cables(struct fabric_judge *j, bool *done, bool *counted)
 				port[e] = -1;
 		tell(j, c, port, counted);
 	}
-	for (size_t i = 0; i < f->link.n; i++) {
-		const struct fabric_link *k = &f->link.v[i];
-		/* A switch's own aggregation node is no cable. */
-		if (counted[k->a] || counted[k->b] || f->node.v[f->port.v[k->b].node].aggregation)
-			continue;
-		fabric_start(j, FAB_EXPECT, &o, "%.76s - %.76s", fabric_port_label(f, k->a, a),
-			fabric_port_label(f, k->b, b));
-		fb_find(&o, FB_CHECK_WARN, "extra: this cable is not in the list");
-		fb_find_expected(&o, l->name, "no cable here");
-		fabric_keep(j, FAB_EXPECT, &o);
-	}
-	if (!j->rows[FAB_EXPECT])
-		fabric_sum(j, FAB_EXPECT, FB_CHECK_PASS, "all %zu cables of the list, and no other",
-			right);
+	size_t more = tell_extra(j, counted);
+	if (!j->bad[FAB_EXPECT])
+		fabric_sum(j, FAB_EXPECT, FB_CHECK_PASS, "all %zu cables of the list%s", right,
+			more ? "" : ", and no other");
 }
 
 void fabric_judge_list(struct fabric_judge *j)

@@ -143,6 +143,37 @@ static void test_guids_and_dump(void **state)
 	free(dump);
 }
 
+/* The ways in which sites write names, GUIDs and separators; iblinkinfo of a good day. */
+static void test_ways(void **state)
+{
+	static const char *const all[] = {
+		"LEAF0,1,Node0 MLX5_0,1\n",
+		"leaf0;1;node0 mlx5_0;1\r\n",
+		"S-2000000000000000\t1\tH-1000000000000000\t1\n",
+		"2000000000000000, 1, \"node0 mlx5_0\", 1\n",
+		"0x1000000000000000 \"node0 mlx5_0\"  1  1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>  "
+		"0x2000000000000000  1  1[  ] \"leaf0\" ( )\n",
+		"CA: node0 mlx5_0:\n      0x1000000000000000  7  1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>"
+		"  1  1[  ] \"leaf0\" ( )\n",
+	};
+	struct made m = made_small();
+	struct judged j;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		judge_list(&j, &m, all[i]);
+		if (j.rc < 0)
+			fail_msg("%s: %s", all[i], j.e.msg);
+		if (count_rows(&j, NULL, NULL))
+			fail_msg("%s: %s", all[i],
+				row_text(&j, "fab.expect", "fail", 0, "observed"));
+		/* It is of a part only: the rest is no row each. */
+		assert_int_equal(count_rows(&j, "fab.expect", "info"), 1);
+		assert_has(row_text(&j, "fab.expect", "info", 0, "observed"),
+			"the list has 1 cable; the other 63");
+		assert_has(row_text(&j, "fab.expect", "pass", 0, "observed"), "all 1 cables");
+		judged_free(&j);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -178,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_missing_and_extra),
 		cmocka_unit_test(test_guids_and_dump),
+		cmocka_unit_test(test_ways),
 		cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ struct fabric_node {
 	uint16_t ports; /**< that it has; 0 not told */
 	uint16_t lid;
 	uint8_t kind;
-	bool by_id;       /**< known by a text (ibsim), not by a GUID */
+	bool by_id;       /**< known by a text (ibsim) or a LID, not by a GUID */
 	bool ids;         /**< vendor and device were told, be they 0 */
 	bool defined;     /**< has a block of its own */
 	bool aggregation; /**< SHARP's aggregation node inside a switch */
@@ -161,10 +161,12 @@ struct fabric {
 	bool states; /**< the source tells port states */
 	bool maxima; /**< the source tells what ports could do */
 	bool counted;
+	bool port_nodes; /**< the source names HCA ports: each is a node of its own */
 	bool anonymous;
 	char source[128];    /**< "ibnetdiscover", ... */
 	unsigned unplaced;   /**< counters of ports that are not in the fabric */
-	unsigned unresolved; /**< ends told by a LID that no line has */
+	unsigned unresolved; /**< ends told by a LID that a line should have, and none has */
+	unsigned noise;      /**< lines of a file that are its program's warnings */
 	unsigned silent;     /**< nodes that did not answer for their counters */
 	unsigned bare;       /**< blocks of HCAs without a port: the file may be cut off */
 };

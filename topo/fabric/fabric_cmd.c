@@ -38,7 +38,7 @@ static const struct fb_opt opts[] = {
 		.type = FB_OPT_STRING,
 		.offset = O(linkinfo),
 		.arg = "FILE",
-		.help = "output of iblinkinfo -l: port states and what both ends could do; alone, or "
+		.help = "output of iblinkinfo, -l or not: port states and what both ends could do; alone, or "
 			"besides --ibnetdiscover"},
 	{.name = "counters",
 		.type = FB_OPT_LIST,
@@ -71,7 +71,8 @@ static const struct fb_opt opts[] = {
 		.type = FB_OPT_STRING,
 		.offset = O(expect),
 		.arg = "FILE",
-		.help = "the cabling as it should be: a list, or ibnetdiscover's output of a good day"},
+		.help = "the cabling as it should be: a list, or ibnetdiscover's or iblinkinfo's output of "
+			"a good day"},
 	{.name = "blocking",
 		.type = FB_OPT_DOUBLE,
 		.offset = O(blocking),
@@ -191,9 +192,14 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		fb_doc_warn(doc, "%u HCAs have no port line: the file may be cut off", f->bare);
 	if (rc == 0 && f->unresolved)
 		fb_doc_warn(doc,
-			"%u ends are told only by a LID that no line has, and their cables are left "
-			"out: iblinkinfo -l tells GUIDs",
+			"%u ends are told only by a LID that no line has: the file may be cut off; "
+			"iblinkinfo -l tells GUIDs",
 			f->unresolved);
+	if (rc == 0 && f->noise)
+		fb_doc_warn(doc,
+			"%u lines are warnings of the program that wrote the file (ibwarn, bad status): "
+			"what did not answer it is missing here",
+			f->noise);
 	fabric_list_free(&list);
 	fabric_free(f);
 	return rc == 0 ? fb_check_verdict(&c->check, doc) : (int)e->exit;

@@ -30,7 +30,8 @@ int fabric_join(struct fabric *f, int a, int b, uint32_t line) FB_MUST_CHECK;
 int fabric_conflict(struct fabric *f, int port, int first, int second, uint32_t line) FB_MUST_CHECK;
 void fabric_set_name(struct fabric *f, int node, const char *s, size_t len);
 
-/** Split "node3 mlx5_1". @return false: the description does not end with the name of an HCA */
+/** Split "node3 mlx5_1", "node3-mlx5_1", "mlx5_1@node3". host has FABRIC_NAME bytes. @return false:
+ * the description does not hold a host and the name of an HCA */
 bool fabric_split_name(const char *name, char *host, char *hca, size_t hca_len);
 /** "MT4129 ConnectX7   Mellanox Technologies", "" */
 bool fabric_factory_name(const char *name);
@@ -42,6 +43,7 @@ int fabric_find_links(struct fabric *f);
 int fabric_find_hosts(struct fabric *f);
 int fabric_find_levels(struct fabric *f);
 int fabric_find_rails(struct fabric *f);
+int fabric_break_ties(struct fabric *f); /**< the end of fabric_find_rails() */
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -51,6 +53,7 @@ struct fabric_reader {
 	struct fabric *f;
 	const char *name; /**< of the file, for messages */
 	const char *at, *end;
+	const char *from; /**< the line at hand in the file's own text */
 	uint32_t line;
 	bool cut; /**< the line at hand has no end: the file may be cut off */
 	struct fb_err *e;

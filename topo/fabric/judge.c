@@ -21,14 +21,15 @@
 const struct fb_check_def fabric_checks[] = {
 	[FAB_RAIL] = {"fab.rail", "each HCA on its rail's leaf",
 		DUMP ": descriptions such as \"node3 mlx5_1\"",
-		"fail: mis-cabled: the hosts that share leaves with this one by their other HCAs have "
-		"this HCA elsewhere, by majority; skip: one HCA a host, or no names",
+		"fail: mis-cabled: the hosts with the same HCAs that share leaves with this one by "
+		"their other HCAs have this HCA elsewhere, by majority; skip: one HCA a host, or no "
+		"names",
 		"move the cable to where the finding says it belongs", LINK_FALLS,
 		"NCCL and rail-optimised fabrics: HCA i of every host on the leaf of rail i",
 		BUILT},
 	[FAB_EXPECT] = {"fab.expect", "cabling as listed", DUMP "; --expect FILE",
 		"fail: mis-cabled (an end is elsewhere) or missing; warn: a cable that is not in the "
-		"list; skip: no list",
+		"list; info: a list that leaves out more than it has; skip: no list",
 		"move the cable to where the list has it, or correct the list", LINK_FALLS,
 		"the site's own list", BUILT},
 	[FAB_SPEED] = {"fab.speed", "each link as fast as both its ends", DUMP,
@@ -83,7 +84,8 @@ const struct fb_check_def fabric_checks[] = {
 		"the other leaves", BUILT},
 	[FAB_BLOCKING] = {"fab.blocking", "blocking factor of the leaves", DUMP,
 		"sum of down over sum of up, by the best rate of each link; fail: more than --blocking; "
-		"warn: more than most leaves have, for another reason than fab.uplinks tells",
+		"warn: over 1.25 times what most leaves have, for another reason than fab.uplinks "
+		"tells",
 		"add uplinks, or move hosts to other leaves", LINK_FALLS,
 		"down over up: 1 is non-blocking", BUILT},
 	[FABRIC_CHECKS] = {.id = NULL},

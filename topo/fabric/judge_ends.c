@@ -311,7 +311,7 @@ void fabric_judge_guids(struct fabric_judge *j)
 		fabric_sum(j, FAB_GUID, FB_CHECK_SKIP, "the file names its nodes without GUIDs");
 	else
 		fabric_sum(j, FAB_GUID, FB_CHECK_PASS, "%zu nodes, each with a GUID of its own",
-			f->node.n);
+			f->node.n - by_id);
 }
 
 /* ---- descriptions ---------------------------------------------------------------------------- */
@@ -326,10 +326,7 @@ void fabric_judge_names(struct fabric_judge *j)
 		bool twice = n->shared_name && n->kind == FABRIC_CA && !n->factory;
 		if (n->aggregation || n->by_id || (!n->factory && !twice && !n->ambiguous))
 			continue;
-		/* Two ports of one HCA are two nodes to -p, with one name. */
 		if (twice && !n->ambiguous && !n->defined)
-			continue;
-		if (twice && !n->ambiguous && strcmp(f->source, "ibnetdiscover -p") == 0)
 			continue;
 		int peer = n->first >= 0 ? f->port.v[n->first].peer : -1;
 		fabric_start(j, FAB_NAMES, &o, "%s", fabric_label(f, (int)i, name));

@@ -177,6 +177,8 @@ static void judge_blocking(
 	char name[FABRIC_LABEL];
 	double allowed = j->rules->blocking;
 	size_t times, n = 0;
+	/* A few hosts more, such as a login node, are no fault. */
+	const double much = 1.25;
 	for (size_t i = from; i < to; i++)
 		if (l->v[i].w.up && !j->short_up[l->v[i].node])
 			v[n++] = l->v[i].blocking;
@@ -185,7 +187,7 @@ static void judge_blocking(
 		const struct leaf *leaf = &l->v[i];
 		bool over = allowed > 0 && leaf->w.up && leaf->blocking > allowed * 1.0001;
 		bool worse = leaf->w.up && !j->short_up[leaf->node] && times * 2 > n && n > 2 &&
-			     leaf->blocking > most * 1.0001;
+			     leaf->blocking > most * much;
 		if (!over && !worse)
 			continue;
 		fabric_start(j, FAB_BLOCKING, &o, "%s", fabric_label(j->f, leaf->node, name));

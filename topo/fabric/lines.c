@@ -28,7 +28,22 @@ int fabric_no_memory(struct fabric_reader *r, int rc)
 	return fb_fail(r->e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the fabric of %s", r->name);
 }
 
-int fabric_line(struct fabric_reader *r)
+static bool starts(const char *s, const char *word)
+{
+	return strncmp(s, word, strlen(word)) == 0;
+}
+
+/* What the tools write to standard error while they look, where both went to one file:
+ *   ibwarn: [2817] mad_rpc: _do_madrpc failed; dport (DR path slid 65535; dlid 65535; 0,1)
+ *   src/query_smp.c:196; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11:0) bad status 110; ...
+ *   DR path slid 0; dlid 0; 0,1 -> new Switch {0000000000200002} portnum 0 lid 0-0 ""  (-s) */
+static bool is_noise(const char *s)
+{
+	return starts(s, "ibwarn: [") || starts(s, "ibdebug: [") || starts(s, "DR path slid ") ||
+	       ((starts(s, "src/") || starts(s, "./") || starts(s, "../")) && strstr(s, ".c:"));
+}
+
+static int next_line(struct fabric_reader *r)
 {
 	if (r->at >= r->end)
 		return 0;
@@ -46,6 +61,7 @@ int fabric_line(struct fabric_reader *r)
 		return fabric_bad(r, "a line of %zu bytes: no such line is longer than %d", len,
 			FABRIC_LINE - 1);
 	memcpy(r->text, r->at, len);
+	r->from = r->at;
 	while (len > 0 && isspace((unsigned char)r->text[len - 1]))
 		len--;
 	r->text[len] = '\0';
@@ -53,9 +69,14 @@ int fabric_line(struct fabric_reader *r)
 	return 1;
 }
 
-static bool starts(const char *s, const char *word)
+int fabric_line(struct fabric_reader *r)
 {
-	return strncmp(s, word, strlen(word)) == 0;
+	int rc;
+	while ((rc = next_line(r)) > 0 && is_noise(r->text))
+		/* With -s what is told so is no warning. */
+		if (r->f && !starts(r->text, "DR path "))
+			r->f->noise++;
+	return rc;
 }
 
 void fabric_hint_kind(struct fabric_reader *r)

@@ -3,7 +3,8 @@
  * iblinkinfo's output (infiniband-diags iblinkinfo.c). With -l each line names both ends by GUID:
  *   0xGUID "name" LID PORT[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  0xGUID LID PORT[  ] "name"
  * ( ) Without it a line says only the LID of the other end, which is looked up at the end of the
- * file. Speeds are a lane's. "Could be" is the best that both ends support, told only where it is
+ * file; with --switches-only or --cas-only no line has it, and the LID is all that is known of that
+ * end. Speeds are a lane's. "Could be" is the best that both ends support, told only where it is
  * more. A line does not say whether its node is a switch: one with two ports is, and one that is
  * joined to none such is not.
  */
@@ -19,6 +20,8 @@ struct pending {
 	int port;
 	unsigned lid, num;
 	uint32_t line;
+	const char *name; /* of the other end, in the file's text */
+	size_t len;
 };
 struct info {
 	struct fabric_reader r;
@@ -27,6 +30,7 @@ struct info {
 	enum fabric_kind kind;
 	char header[FABRIC_NAME]; /* name in a CA's header, whose GUID stands in its lines */
 	unsigned seen;
+	bool switches, cas; /* there are headers of such */
 };
 
 /* "53.125", a lane's Gb/s */
@@ -146,6 +150,15 @@ static bool take_place(const char **s, unsigned *lid, unsigned *num)
 	return true;
 }
 
+/* What both ends can is told in the lines of either. */
+static void share_maxima(struct fabric *f, int port, int peer)
+{
+	const struct fabric_port *p = &f->port.v[port];
+	struct fabric_port *q = &f->port.v[peer];
+	q->max_width = q->max_width ? q->max_width : p->max_width;
+	q->max_speed = q->max_speed ? q->max_speed : p->max_speed;
+}
+
 static void set_lid(struct fabric *f, int port, unsigned lid)
 {
 	f->port.v[port].lid = (uint16_t)lid;
@@ -181,17 +194,48 @@ static int remote(struct info *in, int port, const char *s)
 		struct pending *p = FABRIC_ADD(in->pending);
 		if (!p)
 			return fabric_no_memory(&in->r, -ENOMEM);
-		*p = (struct pending){.port = port, .lid = lid, .num = num, .line = in->r.line};
+		/* The line's text is a copy; what is kept stands in the file's own. */
+		*p = (struct pending){.port = port,
+			.lid = lid,
+			.num = num,
+			.line = in->r.line,
+			.name = in->r.from + (s + 1 - in->r.text),
+			.len = (size_t)(close - s - 1)};
 		return 0;
 	}
 	int peer = place(in, guid, num);
 	if (peer < 0)
 		return fabric_no_memory(&in->r, peer);
 	set_lid(f, peer, lid);
+	share_maxima(f, port, peer);
 	struct fabric_node *n = &f->node.v[f->port.v[peer].node];
 	if (!n->name[0])
 		fabric_set_name(f, f->port.v[peer].node, s + 1, (size_t)(close - s - 1));
 	return fabric_join(f, port, peer, in->r.line) < 0 ? fabric_no_memory(&in->r, -ENOMEM) : 0;
+}
+
+/* What a header begins with; older versions have no colon there. */
+static bool take_kind(struct info *in, const char **s)
+{
+	static const struct {
+		const char *word;
+		enum fabric_kind kind;
+	} words[] = {{"Switch", FABRIC_SWITCH}, {"CA", FABRIC_CA}, {"Router", FABRIC_ROUTER}};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *p = *s;
+		if (!fabric_take(&p, words[i].word))
+			continue;
+		fabric_take(&p, ":");
+		if (*p != ' ')
+			continue;
+		fabric_take_space(&p);
+		in->kind = words[i].kind;
+		in->switches = in->switches || in->kind == FABRIC_SWITCH;
+		in->cas = in->cas || in->kind == FABRIC_CA;
+		*s = p;
+		return true;
+	}
+	return false;
 }
 
 /* "CA: node3 mlx5_0:", "Switch: 0x0000000000200001 leaf1:" */
@@ -200,18 +244,16 @@ static int header(struct info *in)
 	const char *s = in->r.text;
 	uint64_t guid;
 	size_t n = strlen(s);
-	bool sw = fabric_take(&s, "Switch: ");
-	if (!sw && !fabric_take(&s, "CA: ") && !fabric_take(&s, "Router: "))
+	if (strstr(s, "==(") || !take_kind(in, &s))
 		return 0;
 	if (in->r.text[n - 1] != ':')
 		return fabric_bad(&in->r, "a header must end in a colon%s",
 			in->r.cut ? ": the file is cut off here" : "");
-	n -= (size_t)(s - in->r.text) + 1;
-	in->kind = sw ? FABRIC_SWITCH : in->r.text[0] == 'C' ? FABRIC_CA : FABRIC_ROUTER;
+	n = n > (size_t)(s - in->r.text) ? n - (size_t)(s - in->r.text) - 1 : 0;
 	in->node = -1;
 	snprintf(in->header, sizeof(in->header), "%.*s",
 		(int)(n < FABRIC_NAME ? n : FABRIC_NAME - 1), s);
-	if (!sw)
+	if (in->kind != FABRIC_SWITCH)
 		return 1;
 	const char *from = s;
 	if (!fabric_take_hex(&s, &guid))
@@ -295,6 +337,31 @@ static int row(struct info *in)
 	return remote(in, port, arrow + 4);
 }
 
+/* An end that has no line of its own is a node that is known by its LID; of an HCA each port has
+ * one. What it is, its name tells, then its port, then what this end is. @return its port */
+static int by_lid(struct info *in, const struct pending *p)
+{
+	struct fabric *f = in->r.f;
+	char id[16], host[FABRIC_NAME], hca[40];
+	int node = fabric_node_by_id(
+		f, id, (size_t)snprintf(id, sizeof(id), "lid %u", p->lid), FABRIC_UNKNOWN);
+	int port = node < 0 ? node : fabric_port_of(f, node, p->num);
+	if (port < 0)
+		return port;
+	struct fabric_node *n = &f->node.v[node];
+	bool from_switch = f->node.v[f->port.v[p->port].node].kind == FABRIC_SWITCH;
+	if (p->len)
+		fabric_set_name(f, node, p->name, p->len);
+	n->lid = (uint16_t)p->lid;
+	f->port.v[port].lid = (uint16_t)p->lid;
+	if (n->kind == FABRIC_UNKNOWN)
+		n->kind = fabric_split_name(n->name, host, hca, sizeof(hca)) ? FABRIC_CA
+			  : !from_switch || p->num > 4 || in->cas            ? FABRIC_SWITCH
+									     : FABRIC_CA;
+	f->unresolved += in->cas && in->switches;
+	return port;
+}
+
 /* Ends told by LID: a switch's own, or an HCA port's. */
 static int resolve(struct info *in)
 {
@@ -310,10 +377,14 @@ static int resolve(struct info *in)
 	for (size_t i = 0; i < in->pending.n && rc == 0; i++) {
 		const struct pending *p = &in->pending.v[i];
 		int peer = fabric_map_get(&lids, (uint64_t)p->lid << 8 | p->num);
-		if (peer >= 0)
-			rc = fabric_join(f, p->port, peer, p->line);
-		else
-			f->unresolved++;
+		if (peer < 0)
+			peer = by_lid(in, p);
+		if (peer < 0) {
+			rc = peer;
+			break;
+		}
+		share_maxima(f, p->port, peer);
+		rc = fabric_join(f, p->port, peer, p->line);
 	}
 	fabric_map_free(&lids);
 	return rc < 0 ? fabric_no_memory(&in->r, rc) : 0;
@@ -367,6 +438,7 @@ int fabric_parse_linkinfo(
 	struct info in = {
 		.r = {.f = f, .name = name, .at = text, .end = text + len, .e = e}, .node = -1};
 	int rc;
+	f->port_nodes = f->node.n == 0;
 	while ((rc = fabric_line(&in.r)) > 0) {
 		rc = row(&in);
 		if (rc < 0)

@@ -3,8 +3,9 @@
  * The live subnet through libibnetdisc, which is opened when it is asked for: the program itself
  * does not depend on it. What the library sends are read-only SMPs and PerfMgt Gets.
  *
- * The library prints its own warnings on standard error. It cannot be interrupted; --timeout ends
- * the whole command.
+ * The library prints its own warnings on standard error, such as of a node that does not answer:
+ * they stay, since they name what is missing then. Where there is nothing to ask it is not called.
+ * It cannot be interrupted; --timeout ends the whole command.
  */
 #include <errno.h>
 
@@ -26,6 +27,7 @@ int fabric_read_live(struct fabric *f, const char *ca, int port, bool counters, 
 
 #include <dlfcn.h>
 #include <infiniband/ibnetdisc.h>
+#include <infiniband/umad.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +51,8 @@ struct library {
 	void (*close)(struct ibmad_port *);
 	uint8_t *(*query)(
 		void *, ib_portid_t *, int, unsigned, unsigned, const struct ibmad_port *);
+	struct umad_device_node *(*devices)(void);
+	void (*free_devices)(struct umad_device_node *);
 };
 
 static int load(struct library *l, struct fb_err *e)
@@ -60,7 +64,9 @@ static int load(struct library *l, struct fb_err *e)
 		{"ibnd_destroy_fabric", (void **)&l->destroy},
 		{"mad_get_field", (void **)&l->field}, {"mad_get_field64", (void **)&l->field64},
 		{"mad_rpc_open_port", (void **)&l->open},
-		{"mad_rpc_close_port", (void **)&l->close}, {"pma_query_via", (void **)&l->query}};
+		{"mad_rpc_close_port", (void **)&l->close}, {"pma_query_via", (void **)&l->query},
+		{"umad_get_ca_device_list", (void **)&l->devices},
+		{"umad_free_ca_device_list", (void **)&l->free_devices}};
 	l->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!l->handle) {
 		fb_fail(e, FB_EXIT_SKIP, ENOENT, "--live is not possible: %s", dlerror());
@@ -70,7 +76,7 @@ static int load(struct library *l, struct fb_err *e)
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		/* It also looks through the libraries that this one needs: libibmad. */
+		/* It also looks through the libraries that this one needs: libibmad, libibumad. */
 		*symbols[i].to = dlsym(l->handle, symbols[i].name);
 		if (*symbols[i].to)
 			continue;
@@ -259,16 +265,39 @@ static int read_counters(
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Is there the device that is asked for, or any? */
+static int find_device(const struct library *l, const char *ca, struct fb_err *e)
+{
+	struct umad_device_node *list = l->devices();
+	char names[200] = "";
+	size_t n = 0;
+	bool found = !ca && list;
+	for (const struct umad_device_node *d = list; d; d = d->next) {
+		found = found || strcmp(d->ca_name, ca) == 0;
+		if (n + 24 < sizeof(names))
+			n += (size_t)snprintf(
+				names + n, sizeof(names) - n, "%s%.20s", n ? ", " : "", d->ca_name);
+	}
+	l->free_devices(list);
+	if (found)
+		return 0;
+	if (n) {
+		fb_fail_usage(e, "--ca %s: no such InfiniBand device", ca);
+		fb_hint(e, "here are %s", names);
+		return e->code;
+	}
+	fb_fail(e, FB_EXIT_SKIP, ENODEV,
+		"--live is not possible: there is no InfiniBand management device here "
+		"(/sys/class/infiniband_mad)");
+	fb_hint(e,
+		"modprobe ib_umad where there is an HCA; or save a dump on a host of the fabric: "
+		"ibnetdiscover > FILE");
+	return e->code;
+}
+
 static int no_fabric(const char *ca, struct fb_err *e)
 {
-	if (access("/sys/class/infiniband_mad", F_OK) < 0) {
-		fb_fail(e, FB_EXIT_SKIP, ENODEV,
-			"--live is not possible: there is no InfiniBand management device here "
-			"(/sys/class/infiniband_mad)");
-		fb_hint(e,
-			"modprobe ib_umad where there is an HCA; or save a dump on a host of the "
-			"fabric: ibnetdiscover > FILE");
-	} else if (access("/dev/infiniband/umad0", R_OK | W_OK) < 0 && errno == EACCES) {
+	if (access("/dev/infiniband/umad0", R_OK | W_OK) < 0 && errno == EACCES) {
 		fb_fail(e, FB_EXIT_SKIP, EACCES,
 			"--live is not possible: /dev/infiniband/umad0: %s", strerror(errno));
 		fb_hint(e,
@@ -289,6 +318,9 @@ int fabric_read_live(struct fabric *f, const char *ca, int port, bool counters, 
 	int rc = load(&l, e);
 	if (rc < 0)
 		return rc;
+	rc = find_device(&l, ca, e);
+	if (rc < 0)
+		goto close_library;
 	ibnd_fabric_t *from = l.discover((char *)ca, port, NULL, &config);
 	if (!from) {
 		rc = no_fabric(ca, e);

@@ -161,6 +161,7 @@ static int row(struct fabric_reader *r)
 int fabric_parse_ports(struct fabric_reader *r)
 {
 	int rc;
+	r->f->port_nodes = true;
 	while ((rc = fabric_line(r)) > 0) {
 		rc = row(r);
 		if (rc < 0)

@@ -3,8 +3,9 @@
  * Rails: HCAs of one name (mlx5_0 of every host) belong on the same leaf, or on one leaf in each
  * group of hosts. Which leaf that is, the other hosts say: for HCA l of host h, every host that
  * shares leaves with h by other HCAs votes with the leaf of its own l, as many times as it shares.
- * So neither the rails' order, nor the number of groups, nor hosts of other kinds need be known,
- * and a fabric without rails gives no majority.
+ * So neither the rails' order, nor the number of groups need be known, and a fabric without rails
+ * gives no majority. Hosts of another kind, such as storage among GPU hosts, have no say: a voter
+ * has at least half of the same HCAs, or, where there are such, three quarters.
  *
  * The name is what the description calls the HCA. A PCI name (ibp12s0) counts by its order among
  * the host's, since machines number buses differently; HCAs without a name count by GUID in their
@@ -173,34 +174,112 @@ static int winner(const struct ballot *b, long num, long den)
 /* Hosts that share a leaf with the one at hand. */
 struct voters {
 	int *shared; /* by host: HCAs of the same rail on the same leaf */
-	int *near;   /* by host: on a leaf of this host at all */
+	int *near;   /* by host: HCAs of the one at hand that are on a leaf of this host */
+	int *seen;   /* by host: the HCA for which it was counted last */
+	int *device; /* by rail: of the host at hand, -1 it has no such HCA */
 	int *list;
 	int n;
 };
 
+static void count_near(
+	const struct fabric *f, int host, const struct fabric_hca *c, int own, struct voters *v)
+{
+	FABRIC_PORTS (f, c->leaf, p) {
+		int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
+		const struct fabric_hca *o = k < 0 ? NULL : &f->hca.v[k];
+		if (!o || o->rail < 0 || o->host == host ||
+			(!v->near[o->host] && v->n >= MAX_VOTERS))
+			continue;
+		if (!v->near[o->host]) {
+			v->list[v->n++] = o->host;
+			v->seen[o->host] = -1;
+		}
+		v->near[o->host] += v->seen[o->host] != own;
+		v->seen[o->host] = own;
+		v->shared[o->host] += o->rail == c->rail;
+	}
+}
+
+static int device_of(const struct fabric *f, const struct fabric_hca *c)
+{
+	const struct fabric_node *n = &f->node.v[c->node];
+	return n->ids ? (int)(n->device & INT32_MAX) : 0;
+}
+
+static int with_rail(const struct fabric *f, const struct fabric_host *h)
+{
+	int n = 0;
+	for (int i = h->first; i < h->first + h->n; i++)
+		n += f->hca.v[i].rail >= 0;
+	return n;
+}
+
+/* Is o's set of HCAs that of h, by num/den of what either has? */
+static bool alike(const struct fabric *f, const struct fabric_host *h, const struct fabric_host *o,
+	const struct voters *v, int num, int den)
+{
+	int common = 0;
+	for (int i = o->first; i < o->first + o->n; i++) {
+		const struct fabric_hca *c = &f->hca.v[i];
+		int device = c->rail < 0 ? -1 : v->device[c->rail];
+		common += device >= 0 && (device == 0 || device == device_of(f, c));
+	}
+	return common * den >= (with_rail(f, h) + with_rail(f, o) - common) * num;
+}
+
+static void keep_alike(
+	const struct fabric *f, const struct fabric_host *h, struct voters *v, int num, int den)
+{
+	int kept = 0;
+	for (int i = 0; i < v->n; i++)
+		if (alike(f, h, &f->host.v[v->list[i]], v, num, den))
+			v->list[kept++] = v->list[i];
+	v->n = kept;
+}
+
 static void find_voters(const struct fabric *f, int host, struct voters *v)
 {
 	const struct fabric_host *h = &f->host.v[host];
-	for (int i = 0; i < v->n; i++)
-		v->shared[v->list[i]] = v->near[v->list[i]] = 0;
+	int all, like = 0;
 	v->n = 0;
 	for (int i = h->first; i < h->first + h->n; i++) {
 		const struct fabric_hca *c = &f->hca.v[i];
 		if (c->rail < 0)
 			continue;
+		v->device[c->rail] = device_of(f, c);
+		count_near(f, host, c, i, v);
+	}
+	all = v->n;
+	for (int i = 0; i < all; i++)
+		like += alike(f, h, &f->host.v[v->list[i]], v, 3, 4);
+	if (like >= MIN_VOTERS)
+		keep_alike(f, h, v, 3, 4);
+	else
+		keep_alike(f, h, v, 1, 2);
+}
+
+/* Ready for the next host: what find_voters() counted is cleared where it may stand. */
+static void forget_voters(const struct fabric *f, int host, struct voters *v)
+{
+	const struct fabric_host *h = &f->host.v[host];
+	for (int i = h->first; i < h->first + h->n; i++) {
+		const struct fabric_hca *c = &f->hca.v[i];
+		if (c->rail < 0)
+			continue;
+		v->device[c->rail] = -1;
 		FABRIC_PORTS (f, c->leaf, p) {
 			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
-			const struct fabric_hca *o = k < 0 ? NULL : &f->hca.v[k];
-			if (!o || o->rail < 0 || o->host == host ||
-				(!v->near[o->host] && v->n >= MAX_VOTERS))
-				continue;
-			if (!v->near[o->host]) {
-				v->near[o->host] = 1;
-				v->list[v->n++] = o->host;
-			}
-			v->shared[o->host] += o->rail == c->rail;
+			if (k >= 0)
+				v->near[f->hca.v[k].host] = v->shared[f->hca.v[k].host] = 0;
 		}
 	}
+}
+
+/* Do two hosts stand on the same leaves, but for a quarter? */
+static bool same_leaves(
+	const struct fabric_host *h, const struct fabric_host *o, int host, const struct voters *v)
+{
+	return v->near[host] * 4 >= (h->n > o->n ? h->n : o->n) * 3;
 }
 
 static int decide(const struct fabric *f, const struct fabric_hca *c, const struct voters *v)
@@ -216,25 +295,29 @@ static int decide(const struct fabric *f, const struct fabric_hca *c, const stru
 			int others = v->shared[v->list[i]] - (o->leaf == c->leaf);
 			if (others > 0)
 				vote(&sharing, o->leaf, others);
-			vote(&near, o->leaf, 1);
+			if (same_leaves(&f->host.v[c->host], h, v->list[i], v))
+				vote(&near, o->leaf, 1);
 			break;
 		}
 	}
-	if (sharing.total > 0)
-		return winner(&sharing, 1, 2);
-	return winner(&near, 2, 3) >= 0 ? winner(&near, 2, 3) : -1;
+	/* Where no HCA is where others have it, all may be shifted: then the same leaves count. */
+	return sharing.total > 0 ? winner(&sharing, 1, 2) : winner(&near, 2, 3);
 }
 
 static int vote_all(struct fabric *f)
 {
 	struct voters v = {.n = 0};
-	int rc = -ENOMEM;
-	v.shared = calloc(f->host.n + 1, sizeof(int));
-	v.near = calloc(f->host.n + 1, sizeof(int));
-	v.list = calloc(f->host.n + 1, sizeof(int));
-	if (!v.shared || !v.near || !v.list)
-		goto free_voters;
-	for (size_t h = 0; h < f->host.n; h++) {
+	int **const by_host[] = {&v.shared, &v.near, &v.seen, &v.list};
+	int rc = 0;
+	for (size_t i = 0; i < sizeof(by_host) / sizeof(by_host[0]); i++) {
+		*by_host[i] = calloc(f->host.n + 1, sizeof(int));
+		rc = *by_host[i] ? rc : -ENOMEM;
+	}
+	v.device = malloc((f->rail.n + 1) * sizeof(int));
+	rc = v.device ? rc : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < f->rail.n; i++)
+		v.device[i] = -1;
+	for (size_t h = 0; rc == 0 && h < f->host.n; h++) {
 		const struct fabric_host *host = &f->host.v[h];
 		/* One HCA has no other by which its host could be placed. */
 		if (host->n < 2)
@@ -243,12 +326,11 @@ static int vote_all(struct fabric *f)
 		for (int i = host->first; i < host->first + host->n; i++)
 			if (f->hca.v[i].rail >= 0)
 				f->hca.v[i].target = decide(f, &f->hca.v[i], &v);
+		forget_voters(f, (int)h, &v);
 	}
-	rc = 0;
-free_voters:
-	free(v.shared);
-	free(v.near);
-	free(v.list);
+	for (size_t i = 0; i < sizeof(by_host) / sizeof(by_host[0]); i++)
+		free(*by_host[i]);
+	free(v.device);
 	return rc;
 }
 
@@ -267,43 +349,6 @@ int fabric_find_rails(struct fabric *f)
 		rc = name_rails(f, s, &names);
 	fabric_map_free(&names);
 	free(s);
-	return rc == 0 ? vote_all(f) : rc;
-}
-
-/* ---- words ----------------------------------------------------------------------------------- */
-
-void fabric_leaf_rails(const struct fabric *f, int leaf, char *buf, size_t len)
-{
-	size_t n = 0;
-	int shown = 0, more = 0, last = -1;
-	buf[0] = '\0';
-	/* In the order of names, each once: those that belong here by at least one vote. */
-	for (;;) {
-		int next = -1;
-		FABRIC_PORTS (f, leaf, p) {
-			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
-			if (k < 0 || f->hca.v[k].rail < 0 || f->hca.v[k].target != leaf)
-				continue;
-			int r = f->hca.v[k].rail;
-			if (last >= 0 &&
-				fabric_natural(f->rail.v[r].name, f->rail.v[last].name) <= 0)
-				continue;
-			if (next < 0 || fabric_natural(f->rail.v[r].name, f->rail.v[next].name) < 0)
-				next = r;
-		}
-		if (next < 0)
-			break;
-		last = next;
-		if (shown == 8 || n + 48 > len) {
-			more++;
-			if (more > 64)
-				break;
-			continue;
-		}
-		n += (size_t)snprintf(
-			buf + n, len - n, "%s%s", shown ? ", " : "", f->rail.v[next].name);
-		shown++;
-	}
-	if (more)
-		snprintf(buf + n, len - n, ", ...");
+	rc = rc == 0 ? vote_all(f) : rc;
+	return rc == 0 ? fabric_break_ties(f) : rc;
 }

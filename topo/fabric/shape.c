@@ -33,7 +33,11 @@ static int find_shared_names(struct fabric *f)
 	int rc = 0;
 	for (size_t i = 0; i < f->node.n && rc == 0; i++) {
 		struct fabric_node *n = &f->node.v[i];
-		uint64_t key = fabric_hash(n->name, strlen(n->name), n->kind);
+		/* Ports of one HCA are told apart by their numbers, where each is a node. */
+		unsigned num = f->port_nodes && n->kind == FABRIC_CA && n->first >= 0
+				       ? f->port.v[n->first].num
+				       : 0;
+		uint64_t key = fabric_hash(n->name, strlen(n->name), n->kind | num << 8);
 		int other = fabric_map_get(&seen, key);
 		if (!n->name[0])
 			continue;

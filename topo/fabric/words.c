@@ -116,39 +116,81 @@ bool fabric_factory_name(const char *name)
 	return *p == ' ' || *p == '\0';
 }
 
-/* Names that drivers and udev give to HCAs. */
-static bool hca_name(const char *s)
+/* Names that drivers, udev and sites give to HCAs. The unmistakable ones may stand behind any sign,
+ * as in "node3-mlx5_0"; the others behind a space only: "rack1-hca2" may be a host. */
+static const struct {
+	const char *head;
+	bool sure;
+} hca_heads[] = {{"mlx5_", true}, {"mlx4_", true}, {"HCA-", true}, {"HCA_", true}, {"hfi1_", true},
+	{"bnxt_re", true}, {"mthca", false}, {"qib", false}, {"ibp", true}, {"ibP", true},
+	{"ibs", false}, {"ib", false}, {"rocep", true}, {"roceP", true}, {"roces", true},
+	{"irdma", false}, {"rdmap", true}, {"rxe", false}, {"HCA", false}, {"hca-", false},
+	{"hca_", false}, {"hca", false}, {"rail", false}, {"nic", false}};
+
+/* Length of an HCA's name at s, 0 none: a number must end it, but for the sure ones, as in
+ * "mlx5_0_ib". */
+static size_t hca_word(const char *s, bool *sure)
 {
-	static const char *const heads[] = {"HCA-", "mlx4_", "mlx5_", "mthca", "hfi1_", "qib",
-		"ibp", "ibP", "ibs", "ib", "rocep", "roceP", "roces", "irdma", "bnxt_re", "rdmap",
-		"rxe"};
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		size_t n = strlen(heads[i]);
-		if (strncmp(s, heads[i], n) != 0)
+	for (size_t i = 0; i < sizeof(hca_heads) / sizeof(hca_heads[0]); i++) {
+		size_t n = strlen(hca_heads[i].head), end = n;
+		bool digit = false;
+		if (strncmp(s, hca_heads[i].head, n) != 0)
 			continue;
-		const char *p = s + n;
-		for (; isalnum((unsigned char)*p) || *p == '_'; p++)
-			;
-		/* "ib" alone begins too many words: a number must end it. */
-		return *p == '\0' && isdigit((unsigned char)p[-1]) && p > s + n;
+		for (; isalnum((unsigned char)s[end]) || s[end] == '_'; end++)
+			digit = digit || isdigit((unsigned char)s[end]);
+		if (!digit || (!hca_heads[i].sure && !isdigit((unsigned char)s[end - 1])))
+			continue;
+		*sure = hca_heads[i].sure;
+		return end;
 	}
-	return false;
+	return 0;
+}
+
+/* Where in a description the HCA's name stands, behind or before the host's: "node3 mlx5_1",
+ * "node3/mlx5_1", "node3 HCA-1 (mlx5_0)". @return its length, 0 none */
+static size_t find_hca(const char *name, size_t *at)
+{
+	size_t first = 0, len = strlen(name);
+	bool sure;
+	for (size_t i = 0; i < len; i++) {
+		if (i > 0 && !strchr(" /:@,(-_.", name[i - 1]))
+			continue;
+		size_t n = hca_word(name + i, &sure);
+		char after = n ? name[i + n] : '\0';
+		if (n == 0 || (after && !strchr(" /:@,)", after)))
+			continue;
+		if (i == 0) {
+			first = after && sure ? n : 0;
+			continue;
+		}
+		if (!sure && (name[i - 1] != ' ' || after))
+			continue;
+		*at = i;
+		return n;
+	}
+	*at = 0;
+	return first;
 }
 
 bool fabric_split_name(const char *name, char *host, char *hca, size_t hca_len)
 {
-	const char *last = strrchr(name, ' ');
-	size_t n;
-	if (fabric_factory_name(name) || !last || !hca_name(last + 1) ||
-		strlen(last + 1) >= hca_len)
+	static const char signs[] = " /:@,(-_.";
+	size_t at, n = fabric_factory_name(name) ? 0 : find_hca(name, &at), from = 0, to;
+	if (n == 0 || n >= hca_len)
 		return false;
-	for (n = (size_t)(last - name); n > 0 && name[n - 1] == ' '; n--)
-		;
-	if (n == 0 || n >= FABRIC_NAME)
+	to = at;
+	if (at == 0) {
+		from = n;
+		to = strlen(name);
+		while (from < to && strchr(signs, name[from]))
+			from++;
+	}
+	while (to > from && strchr(signs, name[to - 1]))
+		to--;
+	if (to == from || to - from >= FABRIC_NAME)
 		return false;
-	memcpy(host, name, n);
-	host[n] = '\0';
-	snprintf(hca, hca_len, "%s", last + 1);
+	snprintf(host, FABRIC_NAME, "%.*s", (int)(to - from), name + from);
+	snprintf(hca, hca_len, "%.*s", (int)n, name + at);
 	return true;
 }
 
@@ -221,7 +263,9 @@ const char *fabric_label(const struct fabric *f, int node, char *buf)
 		switch_name(n->name, name, sizeof(name));
 	else
 		snprintf(name, sizeof(name), "%s", n->name);
-	if (n->by_id)
+	if (n->by_id && n->shared_name && n->lid)
+		snprintf(buf, FABRIC_LABEL, "%s (lid %u)", name, n->lid);
+	else if (n->by_id)
 		snprintf(buf, FABRIC_LABEL, "%s", name);
 	else if (!name[0])
 		snprintf(buf, FABRIC_LABEL, "0x%016" PRIx64, n->guid);
