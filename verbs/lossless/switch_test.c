@@ -84,6 +84,7 @@ static struct fb_doc *run(const struct golden *g)
 			fail_msg("%s", e.msg);
 		all[n] = &sw[n];
 	}
+	switch_pair(sw, n);
 	struct fb_doc *doc = new_doc();
 	switch_run(all, n, NULL, 0, &profile, doc);
 	for (int i = 0; i < n; i++)
