@@ -125,6 +125,7 @@ uint64_t switch_bits(struct switch_reader *r, const char *text, int max, const c
 		for (long i = a; i <= b; i++)
 			bits |= 1ull << i;
 		p = *end ? end + 1 : end;
+		p += strspn(p, " ");
 	}
 	return switch_ok(r) ? bits : 0;
 }

@@ -399,7 +399,8 @@ void switch_s03(const struct switch_input *in, struct fb_finding *f)
 		fb_find(f, FB_CHECK_SKIP, "not available: PFC is not told at %s",
 			p->pfc < 0 ? "this end" : p->neighbour);
 	else if (peer && peer->neighbour[0] &&
-		 (!switch_same_host(peer->neighbour, in->sw->name) ||
+		 /* A file without a host name may be of any switch. */
+		 ((in->sw->named && !switch_same_host(peer->neighbour, in->sw->name)) ||
 			 !is_named(p, peer->neighbour_port)))
 		fb_find(f, FB_CHECK_WARN, "%s %s names %s %s as its neighbour, not this port",
 			p->neighbour, p->neighbour_port, peer->neighbour, peer->neighbour_port);
@@ -451,7 +452,9 @@ static void s04(const struct switch_input *in, int c, struct fb_finding *f)
 	fb_find_expected(f, "a pause stops all of a queue and speaks for all of a group",
 		"no other %s there", in->sw->vendor->class_word);
 	for (int o = 0; o < SWITCH_CLASSES; o++) {
-		bool group = p->class_group[o] == p->class_group[c];
+		/* NVIDIA's lossy pool is one group for all of its priorities: that is S06's. */
+		bool lossy = !switch_sonic_format(in) && !p->buffer[p->class_group[c]].lossless;
+		bool group = !lossy && p->class_group[o] == p->class_group[c];
 		bool queue = p->class_queue[o] == p->class_queue[c];
 		if (o == c || (!group && !queue) || !has_dscp(p, o))
 			continue;

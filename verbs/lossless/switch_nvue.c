@@ -73,6 +73,7 @@ struct nvue {
 	struct switch_reader *r;
 	const json_t *qos, *interface, *roce;
 	const json_t *pools; /* traffic-pool */
+	bool config;         /* what was set, over what roce's mode sets; else all that runs */
 };
 
 /* "150000", "150000 B", "146.48 KB", "1.43 MB": units of 1024. @return -1: not there */
@@ -220,8 +221,10 @@ static const json_t *profile_of(const struct nvue *n, const struct switch_port *
 	switch_text(n->r, own, "profile", name, len, place);
 	snprintf(place, plen, "qos|%s|%.60s", section, name);
 	found = switch_object(n->r, all, name, place);
-	/* `nv show qos pfc` of older releases lists no profile: the keys stand right there. */
-	return found || strcmp(name, DEFAULT) != 0 ? found : NULL;
+	/* Whole sections may be left out of a file, but not one profile of many. */
+	if (!found && json_object_size(all) > 0 && strcmp(name, DEFAULT) != 0)
+		switch_bad(n->r, place, "%s names it, and it is not there", p->name);
+	return found;
 }
 
 static void read_mapping(const struct nvue *n, struct switch_port *p)
@@ -320,6 +323,8 @@ static void read_congestion(const struct nvue *n, struct switch_port *p)
 	for (int q = 0; q < SWITCH_CLASSES && switch_ok(n->r); q++) {
 		const json_t *tc = numbered(n->r, tcs, q, at);
 		struct switch_wred *w = &p->wred[q];
+		if (!tc && !n->config)
+			*w = (struct switch_wred){.kmin = -1, .kmax = -1, .pmax = -1};
 		if (!tc)
 			continue;
 		int ecn = on_off(n->r, tc, "ecn", at);
@@ -654,6 +659,7 @@ void switch_read_nvue(struct switch_reader *r, const json_t *root)
 	struct nvue n = {.r = r};
 	const json_t *top = unwrap(root);
 	const json_t *system = switch_object(r, top, "system", "");
+	n.config = top != root;
 	json_t *interface = switch_port_by_port(r, switch_object(r, top, "interface", ""));
 	n.interface = interface;
 	n.qos = switch_object(r, top, "qos", "");

@@ -37,7 +37,12 @@ static void s07(const struct switch_input *in, int c, struct fb_finding *f)
 	fb_find_read(f, "%s|%s, %s, %s in %.140s", in->sw->vendor->sections[SWITCH_WRED], w->name,
 		in->sw->vendor->sections[SWITCH_BUFFERS], in->sw->vendor->sections[SWITCH_POOLS],
 		in->sw->path);
-	if (!w->name[0] || !w->marks || w->kmin < 0 || w->kmax < 0) {
+	if (w->name[0] && w->marks && (w->kmin < 0 || w->kmax < 0)) {
+		fb_find(f, FB_CHECK_SKIP, "not available: %s of %s is not in the file",
+			w->kmin < 0 ? "Kmin" : "Kmax", w->name);
+		return;
+	}
+	if (!w->name[0] || !w->marks) {
 		fb_find(f, FB_CHECK_SKIP, "%s %d has no thresholds at which it marks: see S08",
 			in->sw->vendor->queue_word, q);
 		return;
