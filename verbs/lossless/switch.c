@@ -125,6 +125,7 @@ uint64_t switch_bits(struct switch_reader *r, const char *text, int max, const c
 		for (long i = a; i <= b; i++)
 			bits |= 1ull << i;
 		p = *end ? end + 1 : end;
+		p += strspn(p, " ");
 	}
 	return switch_ok(r) ? bits : 0;
 }
@@ -139,7 +140,7 @@ void switch_port_none(struct switch_port *p, const char *name)
 		.cable_m = -1,
 		.pfc = -1,
 		.pause = -1,
-		.watchdog = {.detect_ms = -1, .restore_ms = -1}};
+		.watchdog = {.detect_ms = -1, .restore_ms = -1, .watched = -1}};
 	snprintf(p->name, sizeof(p->name), "%s", name);
 	memset(p->dscp_class, -1, sizeof(p->dscp_class));
 	memset(p->class_queue, -1, sizeof(p->class_queue));
@@ -292,7 +293,56 @@ void switch_free(struct switch_facts *s)
 	s->ports = 0;
 }
 
+/* ---- both ends of a cable -------------------------------------------------------------------- */
+
+bool switch_same_host(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "."), m = strcspn(b, ".");
+	/* Two names with domains must be alike in them too. */
+	if (a[n] && b[m])
+		return strcmp(a, b) == 0;
+	return n == m && n > 0 && strncmp(a, b, n) == 0;
+}
+
+struct switch_port *switch_named_port(const struct switch_facts *s, const char *name)
+{
+	for (int i = 0; i < s->ports && *name; i++)
+		if (strcmp(s->port[i].name, name) == 0 || strcmp(s->port[i].alias, name) == 0)
+			return &s->port[i];
+	return NULL;
+}
+
+static void tell_other_end(struct switch_facts *sw, int n, int i, const struct switch_port *p)
+{
+	for (int k = 0; k < n; k++) {
+		if (k == i || !switch_same_host(sw[k].name, p->neighbour))
+			continue;
+		struct switch_port *far = switch_named_port(&sw[k], p->neighbour_port);
+		if (!far || far->neighbour[0])
+			continue;
+		snprintf(far->neighbour, sizeof(far->neighbour), "%s", sw[i].name);
+		snprintf(far->neighbour_port, sizeof(far->neighbour_port), "%s", p->name);
+		sw[k].has[SWITCH_NEIGHBOURS] = true;
+	}
+}
+
+void switch_pair(struct switch_facts *sw, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < sw[i].ports; k++)
+			if (sw[i].port[k].neighbour[0])
+				tell_other_end(sw, n, i, &sw[i].port[k]);
+}
+
 /* ---- what a port does ------------------------------------------------------------------------ */
+
+bool switch_has_queues(const struct switch_port *p)
+{
+	for (int c = 0; c < SWITCH_CLASSES; c++)
+		if (p->class_queue[c] >= 0)
+			return true;
+	return false;
+}
 
 int switch_pfc_priority(const struct switch_port *p, int c)
 {

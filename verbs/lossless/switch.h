@@ -71,6 +71,7 @@ struct switch_watchdog {
 	bool on;
 	char action[16];
 	int64_t detect_ms, restore_ms; /**< -1 not told */
+	int watched; /**< PFC priorities it looks at, bits; -1: all that have PFC */
 };
 struct switch_port {
 	char name[64], alias[64];
@@ -79,8 +80,9 @@ struct switch_port {
 	bool mtu_default;        /**< not in the file: the switch's documented default */
 	int64_t cable_m;         /**< -1 not told */
 	char neighbour[64], neighbour_port[64];
-	char dscp_map[64]; /**< name of the map; empty: none is bound */
-	bool dscp_missing; /**< bound, but there is no such map */
+	char dscp_map[64];                 /**< name of the map; empty: none is bound */
+	bool dscp_missing;                 /**< bound, but there is no such map */
+	char queue_map[64], group_map[64]; /**< names of the other maps; empty: none, or no names */
 	int16_t dscp_class[64];
 	int16_t class_queue[SWITCH_CLASSES], class_group[SWITCH_CLASSES]; /**< -1 not mapped */
 	int16_t pfc_queue[SWITCH_CLASSES], pfc_group[SWITCH_CLASSES];     /**< by PFC priority */
@@ -104,6 +106,7 @@ extern const struct switch_vendor switch_sonic, switch_nvue;
 struct switch_facts {
 	const struct switch_vendor *vendor;
 	char name[64]; /**< host name, else the file's */
+	bool named;    /**< the file tells the host name */
 	char path[256];
 	bool has[SWITCH_SECTIONS];
 	bool whole;       /**< the whole configuration: what is not there is not configured */
@@ -124,6 +127,12 @@ int switch_read(const char *path, struct switch_facts *s, struct fb_err *e) FB_M
 int switch_parse(const char *text, size_t len, const char *name, struct switch_facts *s,
 	struct fb_err *e) FB_MUST_CHECK;
 void switch_free(struct switch_facts *s);
+/** Where one end of a cable names the other and the other names none, note it there too. */
+void switch_pair(struct switch_facts *sw, int n);
+/** The same host, also where one name is "leaf01" and the other "leaf01.example.com"? */
+bool switch_same_host(const char *a, const char *b);
+/** The port of s that has this name or alias; NULL: none */
+struct switch_port *switch_named_port(const struct switch_facts *s, const char *name);
 
 /** Classes whose queue and priority group both have the same PFC priority. @return bits by class */
 unsigned switch_lossless(const struct switch_port *p);

@@ -100,6 +100,15 @@ static void map_remedy(const struct switch_input *in, int dscp, int prio, struct
 			dscp, prio);
 }
 
+static const char *number_text(int n, char buf[8])
+{
+	if (n >= 0)
+		snprintf(buf, 8, "%d", n & 63);
+	return n >= 0 ? buf : "none";
+}
+
+#define MAP(name) ((name)[0] ? (name) : "AZURE")
+
 /* The class is right, and something behind it is not. */
 static void chain_remedy(const struct switch_input *in, int c, struct fb_finding *f)
 {
@@ -112,11 +121,16 @@ static void chain_remedy(const struct switch_input *in, int c, struct fb_finding
 	else if (p->pfc <= 0 || !(p->pfc >> c & 1))
 		fb_find_remedy(
 			f, BUFFERS_MOVE, "config interface pfc priority %s %d on", p->name, c);
+	else if (!p->queue_map[0] || !p->group_map[0])
+		fb_find_remedy(f, BUFFERS_MOVE,
+			"sonic-db-cli CONFIG_DB hset 'PORT_QOS_MAP|%s' tc_to_queue_map %s "
+			"tc_to_pg_map %s",
+			p->name, MAP(p->queue_map), MAP(p->group_map));
 	else
 		fb_find_remedy(f, BUFFERS_MOVE,
-			"sonic-db-cli CONFIG_DB hset 'TC_TO_PRIORITY_GROUP_MAP|AZURE' %d %d; "
-			"sonic-db-cli CONFIG_DB hset 'TC_TO_QUEUE_MAP|AZURE' %d %d",
-			c, p->pfc_group[c], c, p->pfc_queue[c]);
+			"sonic-db-cli CONFIG_DB hset 'TC_TO_PRIORITY_GROUP_MAP|%s' %d %d; "
+			"sonic-db-cli CONFIG_DB hset 'TC_TO_QUEUE_MAP|%s' %d %d",
+			p->group_map, c, p->pfc_group[c], p->queue_map, c, p->pfc_queue[c]);
 }
 
 static bool wanted_priority(const struct profile *w, int prio)
@@ -131,7 +145,7 @@ static bool follow(const struct switch_input *in, int dscp, struct fb_finding *f
 {
 	const struct switch_port *p = in->port;
 	const struct profile *w = in->profile;
-	char pfc[64];
+	char pfc[64], g[8], q[8];
 	int c = p->dscp_class[dscp];
 	int to = w->roce_prio >= 0 ? w->roce_prio
 		 : p->pfc > 0      ? __builtin_ctz((unsigned)p->pfc)
@@ -150,9 +164,9 @@ static bool follow(const struct switch_input *in, int dscp, struct fb_finding *f
 			in->sw->vendor->class_word, c, prio);
 	else
 		fb_find(f, FB_CHECK_FAIL,
-			"DSCP %d is %s %d, priority group %d, %s %d: without PFC (PFC is on: %s)",
-			dscp, in->sw->vendor->class_word, c, p->class_group[c],
-			in->sw->vendor->queue_word, p->class_queue[c],
+			"DSCP %d is %s %d, priority group %s, %s %s: without PFC (PFC is on: %s)",
+			dscp, in->sw->vendor->class_word, c, number_text(p->class_group[c], g),
+			in->sw->vendor->queue_word, number_text(p->class_queue[c], q),
 			check_bits_text((unsigned)p->pfc, pfc, sizeof(pfc)));
 	if (c == to)
 		chain_remedy(in, c, f);
@@ -196,6 +210,12 @@ static void s02_profile(const struct switch_input *in, struct fb_finding *f)
 		pfc_remedy(in, (unsigned)w->pfc_set, (unsigned)p->pfc, f);
 }
 
+/* That is S01's to tell. */
+static bool unbound(const struct switch_port *p)
+{
+	return !p->dscp_map[0] || p->dscp_missing;
+}
+
 static bool has_dscp(const struct switch_port *p, int c)
 {
 	for (int d = 0; d < 64; d++)
@@ -228,7 +248,7 @@ static const char *dscps_text(const struct switch_port *p, int c, char *buf, siz
 static void s02_consistent(const struct switch_input *in, struct fb_finding *f)
 {
 	const struct switch_port *p = in->port;
-	char text[200] = "", dscps[64];
+	char text[200] = "", dscps[64], g[8], q[8];
 	size_t at = 0;
 	fb_find_expected(f, "a class is lossless in all of its parts or not at all",
 		"queue and group of a class with the same PFC priority");
@@ -237,11 +257,15 @@ static void s02_consistent(const struct switch_input *in, struct fb_finding *f)
 		bool own = p->pfc >> c & 1;
 		if (own && prio < 0) {
 			fb_find(f, FB_CHECK_FAIL,
-				"PFC is on for %d, but %s %d is priority group %d, %s %d: not both "
+				"PFC is on for %d, but %s %d is priority group %s, %s %s: not both "
 				"are its own",
-				c, in->sw->vendor->class_word, c, p->class_group[c],
-				in->sw->vendor->queue_word, p->class_queue[c]);
+				c, in->sw->vendor->class_word, c, number_text(p->class_group[c], g),
+				in->sw->vendor->queue_word, number_text(p->class_queue[c], q));
 			chain_remedy(in, c, f);
+			return;
+		}
+		if (own && unbound(p)) {
+			fb_find(f, FB_CHECK_SKIP, "no DSCP is looked at on this port: see S01");
 			return;
 		}
 		if (own && !has_dscp(p, c)) {
@@ -277,6 +301,8 @@ void switch_s02(const struct switch_input *in, struct fb_finding *f)
 		fb_find_remedy(f, BUFFERS_MOVE,
 			"nv set qos pfc default-global rx enable; nv set qos pfc default-global tx "
 			"enable; nv config apply");
+	} else if (wants_dscp(in) && unbound(p)) {
+		fb_find(f, FB_CHECK_SKIP, "no DSCP is looked at on this port: see S01");
 	} else if (wants_dscp(in)) {
 		s02_profile(in, f);
 	} else if (in->profile->pfc_set > 0 && in->profile->pfc_set != p->pfc) {
@@ -306,13 +332,14 @@ const struct switch_port *switch_peer(const struct switch_input *in, const struc
 {
 	for (int i = 0; i < in->n_all && in->port->neighbour[0]; i++) {
 		const struct switch_facts *s = in->all[i];
-		if (strcmp(s->name, in->port->neighbour) != 0)
+		const struct switch_port *p =
+			switch_same_host(s->name, in->port->neighbour)
+				? switch_named_port(s, in->port->neighbour_port)
+				: NULL;
+		if (!p)
 			continue;
-		for (int k = 0; k < s->ports; k++)
-			if (is_named(&s->port[k], in->port->neighbour_port)) {
-				*sw = s;
-				return &s->port[k];
-			}
+		*sw = s;
+		return p;
 	}
 	return NULL;
 }
@@ -321,7 +348,7 @@ static const struct port_facts *host_port(const struct switch_input *in)
 {
 	for (int i = 0; i < in->n_hosts; i++) {
 		const struct node_facts *n = in->hosts[i];
-		if (strcmp(n->host, in->port->neighbour) != 0)
+		if (!switch_same_host(n->host, in->port->neighbour))
 			continue;
 		for (int k = 0; k < n->ports; k++)
 			if (strcmp(n->port[k].netdev, in->port->neighbour_port) == 0 ||
@@ -340,9 +367,14 @@ static void compare_pfc(const struct switch_input *in, int there, struct fb_find
 		check_bits_text((unsigned)p->pfc, a, sizeof(a)), p->neighbour, p->neighbour_port,
 		check_bits_text((unsigned)there, b, sizeof(b)));
 	fb_find_expected(f, "the other end of the cable", "PFC on: %s", b);
+	/* Where the site has decided, its set is right at both ends; else the larger one. */
+	int want = in->profile->pfc_set > 0 ? in->profile->pfc_set : p->pfc | there;
 	if (!same)
-		pfc_remedy(in, (unsigned)(p->pfc | there), (unsigned)p->pfc, f);
-	if (!same && (p->pfc | there) == p->pfc)
+		pfc_remedy(in, (unsigned)want, (unsigned)p->pfc, f);
+	if (!same && in->profile->pfc_set > 0 && want == p->pfc)
+		fb_find_remedy(f, BUFFERS_MOVE, "this end is as %s says: mend it at %s %s",
+			SWITCH_PROFILE(in), p->neighbour, p->neighbour_port);
+	else if (!same && want == p->pfc)
 		fb_find_remedy(f, BUFFERS_MOVE,
 			"this end has what is missing at %s %s: mend it there", p->neighbour,
 			p->neighbour_port);
@@ -367,7 +399,9 @@ void switch_s03(const struct switch_input *in, struct fb_finding *f)
 		fb_find(f, FB_CHECK_SKIP, "not available: PFC is not told at %s",
 			p->pfc < 0 ? "this end" : p->neighbour);
 	else if (peer && peer->neighbour[0] &&
-		 (strcmp(peer->neighbour, in->sw->name) != 0 || !is_named(p, peer->neighbour_port)))
+		 /* A file without a host name may be of any switch. */
+		 ((in->sw->named && !switch_same_host(peer->neighbour, in->sw->name)) ||
+			 !is_named(p, peer->neighbour_port)))
 		fb_find(f, FB_CHECK_WARN, "%s %s names %s %s as its neighbour, not this port",
 			p->neighbour, p->neighbour_port, peer->neighbour, peer->neighbour_port);
 	else
@@ -418,7 +452,9 @@ static void s04(const struct switch_input *in, int c, struct fb_finding *f)
 	fb_find_expected(f, "a pause stops all of a queue and speaks for all of a group",
 		"no other %s there", in->sw->vendor->class_word);
 	for (int o = 0; o < SWITCH_CLASSES; o++) {
-		bool group = p->class_group[o] == p->class_group[c];
+		/* NVIDIA's lossy pool is one group for all of its priorities: that is S06's. */
+		bool lossy = !switch_sonic_format(in) && !p->buffer[p->class_group[c]].lossless;
+		bool group = !lossy && p->class_group[o] == p->class_group[c];
 		bool queue = p->class_queue[o] == p->class_queue[c];
 		if (o == c || (!group && !queue) || !has_dscp(p, o))
 			continue;
@@ -428,9 +464,9 @@ static void s04(const struct switch_input *in, int c, struct fb_finding *f)
 			group ? "the priority group" : "", group && queue ? " and " : "",
 			queue ? in->sw->vendor->queue_word : "", in->sw->vendor->class_word, c);
 		if (switch_sonic_format(in))
-			fb_find_remedy(f, BUFFERS_MOVE,
-				"sonic-db-cli CONFIG_DB hset '%s|AZURE' %d 0",
-				group ? "TC_TO_PRIORITY_GROUP_MAP" : "TC_TO_QUEUE_MAP", o);
+			fb_find_remedy(f, BUFFERS_MOVE, "sonic-db-cli CONFIG_DB hset '%s|%s' %d 0",
+				group ? "TC_TO_PRIORITY_GROUP_MAP" : "TC_TO_QUEUE_MAP",
+				group ? MAP(p->group_map) : MAP(p->queue_map), o);
 		else
 			fb_find_remedy(f, BUFFERS_MOVE,
 				"nv set qos egress-queue-mapping default-global switch-priority %d "

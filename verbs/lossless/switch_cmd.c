@@ -59,6 +59,10 @@ static const char notes[] =
 	"  jq -n --slurpfile q qos.json --slurpfile i interface.json \\\n"
 	"    '{system: {hostname: \"leaf01\"}, qos: $q[0], interface: $i[0]}' > leaf01.json\n"
 	"\n"
+	"LLDP of SONiC (sudo lldpctl -f json > lldp.json) goes in beside the tables, before "
+	"DEVICE_NEIGHBOR:\n"
+	"  jq -s '.[0] + .[1]' config_db.json lldp.json > leaf01.json\n"
+	"\n"
 	"Ports that are down are left out. What a file does not hold is skip, with the section's name.\n"
 	"\n"
 	"Examples:\n"
@@ -201,6 +205,36 @@ static void free_switches(struct switches *s)
 	free(s->all);
 }
 
+/* Files without a host name: leaf01/qos.json and leaf02/qos.json are told apart by their paths. */
+static void name_by_path(struct switch_facts *s)
+{
+	size_t n = strlen(s->path);
+	const char *from = n < sizeof(s->name) ? s->path : s->path + n - sizeof(s->name) + 1;
+	if (!s->named)
+		snprintf(s->name, sizeof(s->name), "%s", from);
+}
+
+static int name_each(const struct fb_opt_list *files, struct switches *s, struct fb_err *e)
+{
+	for (int i = 1; i < s->n; i++)
+		for (int k = 0; k < i; k++) {
+			struct switch_facts *a = &s->sw[k], *b = &s->sw[i];
+			if (strcmp(a->name, b->name) != 0)
+				continue;
+			if (strcmp(a->path, b->path) != 0) {
+				name_by_path(a);
+				name_by_path(b);
+			}
+			if (strcmp(a->name, b->name) != 0)
+				continue;
+			fb_fail_usage(e, "%s and %s are both of switch %s", files->v[k],
+				files->v[i], b->name);
+			fb_hint(e, "give each switch once");
+			return -EINVAL;
+		}
+	return 0;
+}
+
 static int read_switches(const struct fb_opt_list *files, struct switches *s, struct fb_err *e)
 {
 	s->sw = calloc(files->n, sizeof(*s->sw));
@@ -214,15 +248,9 @@ static int read_switches(const struct fb_opt_list *files, struct switches *s, st
 			return rc;
 		s->n++;
 		s->all[i] = &s->sw[i];
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(s->sw[k].name, s->sw[i].name) == 0) {
-				fb_fail_usage(e, "%s and %s are both of switch %s", files->v[k],
-					files->v[i], s->sw[i].name);
-				fb_hint(e, "give each switch once");
-				return -EINVAL;
-			}
 	}
-	return 0;
+	switch_pair(s->sw, s->n);
+	return name_each(files, s, e);
 }
 
 static void describe(const struct switches *s, struct fb_doc *doc)

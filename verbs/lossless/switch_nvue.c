@@ -73,6 +73,7 @@ struct nvue {
 	struct switch_reader *r;
 	const json_t *qos, *interface, *roce;
 	const json_t *pools; /* traffic-pool */
+	bool config;         /* what was set, over what roce's mode sets; else all that runs */
 };
 
 /* "150000", "150000 B", "146.48 KB", "1.43 MB": units of 1024. @return -1: not there */
@@ -149,6 +150,22 @@ static uint64_t numbers(
 	return switch_ok(r) ? bits : 0;
 }
 
+/* table[i], or the entry of a list or range that holds i: "3", "3,6", "0-2". */
+static const json_t *numbered(
+	struct switch_reader *r, const json_t *table, int i, const char *place)
+{
+	char key[4] = {(char)('0' + i)};
+	if (json_object_get(table, key))
+		return switch_object(r, table, key, place);
+	if (json_object_size(table) > 64)
+		switch_bad(r, place, "more than 64 entries");
+	void *it = json_object_iter((json_t *)table);
+	for (; it && switch_ok(r); it = json_object_iter_next((json_t *)table, it))
+		if (switch_bits(r, json_object_iter_key(it), SWITCH_CLASSES - 1, place) >> i & 1)
+			return switch_object(r, table, json_object_iter_key(it), place);
+	return NULL;
+}
+
 /* ---- what `nv set qos roce` implies ---------------------------------------------------------- */
 
 static void imply_roce(struct switch_reader *r, const char *mode)
@@ -204,8 +221,10 @@ static const json_t *profile_of(const struct nvue *n, const struct switch_port *
 	switch_text(n->r, own, "profile", name, len, place);
 	snprintf(place, plen, "qos|%s|%.60s", section, name);
 	found = switch_object(n->r, all, name, place);
-	/* `nv show qos pfc` of older releases lists no profile: the keys stand right there. */
-	return found || strcmp(name, DEFAULT) != 0 ? found : NULL;
+	/* Whole sections may be left out of a file, but not one profile of many. */
+	if (!found && json_object_size(all) > 0 && strcmp(name, DEFAULT) != 0)
+		switch_bad(n->r, place, "%s names it, and it is not there", p->name);
+	return found;
 }
 
 static void read_mapping(const struct nvue *n, struct switch_port *p)
@@ -249,9 +268,8 @@ static void read_queues(const struct nvue *n, struct switch_port *p)
 		return;
 	tell(n->r, SWITCH_CLASS_QUEUE);
 	for (int c = 0; c < SWITCH_CLASSES && switch_ok(n->r); c++) {
-		char key[4] = {(char)('0' + c)};
-		int64_t tc = switch_number(n->r, switch_object(n->r, sp, key, at), "traffic-class",
-			0, 7, p->class_queue[c], at);
+		int64_t tc = switch_number(n->r, numbered(n->r, sp, c, at), "traffic-class", 0, 7,
+			p->class_queue[c], at);
 		p->class_queue[c] = (int16_t)tc;
 	}
 }
@@ -303,9 +321,10 @@ static void read_congestion(const struct nvue *n, struct switch_port *p)
 	tell(n->r, SWITCH_QUEUES);
 	tell(n->r, SWITCH_WRED);
 	for (int q = 0; q < SWITCH_CLASSES && switch_ok(n->r); q++) {
-		char key[4] = {(char)('0' + q)};
-		const json_t *tc = switch_object(n->r, tcs, key, at);
+		const json_t *tc = numbered(n->r, tcs, q, at);
 		struct switch_wred *w = &p->wred[q];
+		if (!tc && !n->config)
+			*w = (struct switch_wred){.kmin = -1, .kmax = -1, .pmax = -1};
 		if (!tc)
 			continue;
 		int ecn = on_off(n->r, tc, "ecn", at);
@@ -327,8 +346,7 @@ static void read_scheduler(const struct nvue *n, struct switch_port *p)
 		return;
 	tell(n->r, SWITCH_SCHEDULERS);
 	for (int q = 0; q < SWITCH_CLASSES && switch_ok(n->r); q++) {
-		char key[4] = {(char)('0' + q)};
-		const json_t *tc = switch_object(n->r, tcs, key, at);
+		const json_t *tc = numbered(n->r, tcs, q, at);
 		struct switch_scheduler *s = &p->scheduler[q];
 		if (!tc)
 			continue;
@@ -379,12 +397,6 @@ static void read_pause(const struct nvue *n, struct switch_port *p)
 }
 
 /* ---- interfaces ------------------------------------------------------------------------------ */
-
-static bool is_port(const char *name)
-{
-	return strncmp(name, "swp", 3) == 0 && name[3] >= '0' && name[3] <= '9' &&
-	       !strchr(name, '.');
-}
 
 /* "400G", "400000": Mb/s. "auto" and what else is said tells nothing. */
 static int64_t speed_of(const char *text)
@@ -481,6 +493,107 @@ static void read_watchdog_times(const struct nvue *n)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* The rows of a table that `nv show` prints: {"0": {...}, "1": {...}}, or a list. */
+static size_t rows(const json_t *table, const json_t *row[64])
+{
+	size_t n = 0, i;
+	json_t *one;
+	void *it = json_object_iter((json_t *)table);
+	for (; it && n < 64; it = json_object_iter_next((json_t *)table, it))
+		row[n++] = json_object_iter_value(it);
+	json_array_foreach (table, i, one)
+		if (n < 64)
+			row[n++] = one;
+	return n;
+}
+
+/* Releases call it switch-prio or switch-priority. */
+static unsigned switch_priorities(struct switch_reader *r, const json_t *row, const char *place)
+{
+	return (unsigned)(numbers(r, row, "switch-prio", SWITCH_CLASSES - 1, place) |
+			  numbers(r, row, "switch-priority", SWITCH_CLASSES - 1, place));
+}
+
+static void read_prio_map(const struct nvue *n, struct switch_port *p)
+{
+	static const char at[] = "qos|roce|prio-map";
+	const json_t *row[64];
+	size_t m = rows(json_object_get(n->roce, "prio-map"), row);
+	if (m)
+		memset(p->dscp_class, -1, sizeof(p->dscp_class));
+	for (size_t i = 0; i < m && switch_ok(n->r); i++) {
+		uint64_t dscps = numbers(n->r, row[i], "dscp", 63, at);
+		unsigned sp = switch_priorities(n->r, row[i], at);
+		for (int d = 0; d < 64 && sp; d++)
+			if (dscps >> d & 1)
+				p->dscp_class[d] = (int16_t)__builtin_ctz(sp);
+		tell(n->r, SWITCH_DSCP);
+		tell(n->r, SWITCH_BINDINGS);
+	}
+}
+
+/* "DWRR-50%", "strict-priority" */
+static void read_weight(const struct nvue *n, const json_t *row, struct switch_scheduler *s)
+{
+	char text[32];
+	int weight = 0;
+	if (!switch_text(n->r, row, "scheduler-weight", text, sizeof(text), "qos|roce|tc-map"))
+		return;
+	bool strict = strncmp(text, "strict", 6) == 0;
+	if (!strict && sscanf(text, "DWRR-%3d%%", &weight) != 1 &&
+		sscanf(text, "dwrr-%3d%%", &weight) != 1)
+		return;
+	*s = (struct switch_scheduler){
+		.name = "roce", .known = true, .strict = strict, .weight = weight, .share = -1};
+	tell(n->r, SWITCH_SCHEDULERS);
+}
+
+static void read_tc_map(const struct nvue *n, struct switch_port *p)
+{
+	static const char at[] = "qos|roce|tc-map";
+	const json_t *row[64];
+	size_t m = rows(json_object_get(n->roce, "tc-map"), row);
+	for (size_t i = 0; i < m && switch_ok(n->r); i++) {
+		unsigned sp = switch_priorities(n->r, row[i], at);
+		int64_t tc =
+			switch_number(n->r, row[i], "traffic-class", 0, SWITCH_CLASSES - 1, -1, at);
+		for (int c = 0; c < SWITCH_CLASSES && tc >= 0; c++)
+			if (sp >> c & 1)
+				p->class_queue[c] = (int16_t)tc;
+		if (tc >= 0) {
+			tell(n->r, SWITCH_CLASS_QUEUE);
+			read_weight(n, row[i], &p->scheduler[tc]);
+		}
+	}
+}
+
+/* The maps that the running switch has, whatever `nv set qos roce` once made of them. */
+static void read_roce_maps(const struct nvue *n, struct switch_port *p)
+{
+	char mode[32];
+	const json_t *trust = switch_object(n->r, n->roce, "trust", "qos|roce");
+	read_prio_map(n, p);
+	read_tc_map(n, p);
+	if (!switch_text(n->r, trust, "trust-mode", mode, sizeof(mode), "qos|roce|trust") ||
+		strstr(mode, "dscp"))
+		return;
+	p->dscp_map[0] = '\0';
+	memset(p->dscp_class, -1, sizeof(p->dscp_class));
+	tell(n->r, SWITCH_BINDINGS);
+}
+
+/* In roce mode each priority with PFC has a lossless pool of its own. */
+static void lossless_groups(struct switch_port *p)
+{
+	for (int c = 0; c < SWITCH_CLASSES; c++) {
+		bool on = p->pfc >> c & 1;
+		p->class_group[c] = (int16_t)(on ? c : 0);
+		p->buffer[c].lossless = p->buffer[c].calculated = on;
+		snprintf(p->buffer[c].name, sizeof(p->buffer[c].name), "roce-%s",
+			on ? "lossless" : "lossy");
+	}
+}
+
 /* What `nv show qos roce` says of the running switch overrides what its mode implies. */
 static void read_roce_state(const struct nvue *n, struct switch_port *p)
 {
@@ -491,7 +604,9 @@ static void read_roce_state(const struct nvue *n, struct switch_port *p)
 		p->pfc = (int)numbers(n->r, pfc, "pfc-priority", 7, "qos|roce|pfc");
 		p->pfc_one_way = on_off(n->r, pfc, "rx-enabled", at) == 0 ||
 				 on_off(n->r, pfc, "tx-enabled", at) == 0;
+		lossless_groups(p);
 	}
+	read_roce_maps(n, p);
 	p->cable_m = switch_number(n->r, pfc, "cable-length", 0, 100000, p->cable_m, at);
 	p->cable_m = switch_number(n->r, n->roce, "cable-length", 0, 100000, p->cable_m, at);
 	if (!json_object_get(cc, "enabled-tc"))
@@ -544,19 +659,22 @@ void switch_read_nvue(struct switch_reader *r, const json_t *root)
 	struct nvue n = {.r = r};
 	const json_t *top = unwrap(root);
 	const json_t *system = switch_object(r, top, "system", "");
-	n.interface = switch_object(r, top, "interface", "");
+	n.config = top != root;
+	json_t *interface = switch_port_by_port(r, switch_object(r, top, "interface", ""));
+	n.interface = interface;
 	n.qos = switch_object(r, top, "qos", "");
 	if (!n.qos && !n.interface)
 		n.qos = top;
 	/* `nv show qos roce` alone: its keys are at the top. */
 	bool alone = json_object_get(json_object_get(n.qos, "pfc"), "pfc-priority") ||
-		     json_object_get(n.qos, "prio-map");
+		     json_object_get(n.qos, "prio-map") || json_object_get(n.qos, "tc-map") ||
+		     json_object_get(n.qos, "trust");
 	n.roce = alone ? n.qos : switch_object(r, n.qos, "roce", "qos");
 	n.qos = alone ? NULL : n.qos;
 	n.pools = switch_object(r, n.qos, "traffic-pool", "qos");
-	switch_text(r, system, "hostname", r->s->name, sizeof(r->s->name), "system");
+	r->s->named = switch_text(r, system, "hostname", r->s->name, sizeof(r->s->name), "system");
 	r->s->whole = n.interface && n.qos;
-	switch_add_ports(r, n.interface, is_port, "interface");
+	switch_add_ports(r, n.interface, switch_is_swp, "interface");
 	if (!n.interface) {
 		json_t *all = json_pack("{s:{}}", "swp*");
 		switch_add_ports(r, all, NULL, "qos");
@@ -569,4 +687,5 @@ void switch_read_nvue(struct switch_reader *r, const json_t *root)
 		read_port(&n, &r->s->port[i]);
 	}
 	read_watchdog_times(&n);
+	json_decref(interface);
 }

@@ -39,6 +39,10 @@ void switch_port_none(struct switch_port *p, const char *name);
 
 void switch_read_sonic(struct switch_reader *r, const json_t *root);
 void switch_read_nvue(struct switch_reader *r, const json_t *root);
+/** Is it the name of a port of NVIDIA's, or of a range of them? */
+bool switch_is_swp(const char *name);
+/** NVIDIA's interfaces with ranges ("swp1-4") taken apart. @return to be freed; NULL: none */
+json_t *switch_port_by_port(struct switch_reader *r, const json_t *interface);
 /** Does it look like one? */
 bool switch_is_sonic(const json_t *root);
 bool switch_is_nvue(const json_t *root);
@@ -53,6 +57,8 @@ bool switch_need(const struct switch_input *in, enum switch_section s, struct fb
  * is a skip. */
 unsigned switch_roce(const struct switch_input *in, struct fb_finding *f);
 bool switch_sonic_format(const struct switch_input *in);
+/** Is any class led to a queue? */
+bool switch_has_queues(const struct switch_port *p);
 /** The other end of the port's cable among the switches given; NULL: it is not there. */
 const struct switch_port *switch_peer(
 	const struct switch_input *in, const struct switch_facts **sw);

@@ -37,7 +37,12 @@ static void s07(const struct switch_input *in, int c, struct fb_finding *f)
 	fb_find_read(f, "%s|%s, %s, %s in %.140s", in->sw->vendor->sections[SWITCH_WRED], w->name,
 		in->sw->vendor->sections[SWITCH_BUFFERS], in->sw->vendor->sections[SWITCH_POOLS],
 		in->sw->path);
-	if (!w->name[0] || !w->marks || w->kmin < 0 || w->kmax < 0) {
+	if (w->name[0] && w->marks && (w->kmin < 0 || w->kmax < 0)) {
+		fb_find(f, FB_CHECK_SKIP, "not available: %s of %s is not in the file",
+			w->kmin < 0 ? "Kmin" : "Kmax", w->name);
+		return;
+	}
+	if (!w->name[0] || !w->marks) {
 		fb_find(f, FB_CHECK_SKIP, "%s %d has no thresholds at which it marks: see S08",
 			in->sw->vendor->queue_word, q);
 		return;
@@ -142,8 +147,17 @@ void switch_s09(const struct switch_input *in, struct fb_finding *f)
 	if (!switch_need(in, SWITCH_DSCP, f) || !switch_need(in, SWITCH_CLASS_QUEUE, f) ||
 		!switch_need(in, SWITCH_PFC, f))
 		return;
+	if (!p->dscp_map[0] || p->dscp_missing) {
+		fb_find(f, FB_CHECK_SKIP, "no DSCP is looked at on this port: see S01");
+		return;
+	}
 	int c = p->dscp_class[dscp];
 	int q = c >= 0 ? p->class_queue[c] : -1;
+	if (!switch_has_queues(p)) {
+		fb_find(f, FB_CHECK_SKIP, "no %s has a %s on this port: see S02",
+			in->sw->vendor->class_word, in->sw->vendor->queue_word);
+		return;
+	}
 	char class[32] = "a class";
 	if (told && w->cnp_prio >= 0)
 		snprintf(class, sizeof(class), "%.20s %d", in->sw->vendor->class_word, w->cnp_prio);
@@ -207,9 +221,21 @@ static void watchdog_times(const struct switch_input *in, struct fb_finding *f)
 		fb_find(f, FB_CHECK_PASS, "%s", text);
 }
 
+/* As SONiC writes them: "3,4". */
+static const char *bits_list(unsigned bits, char *buf, size_t len)
+{
+	size_t at = 0;
+	buf[0] = '\0';
+	for (int i = 0; i < SWITCH_CLASSES && at + 3 < len; i++)
+		if (bits >> i & 1)
+			at += (size_t)snprintf(buf + at, len - at, "%s%d", at ? "," : "", i);
+	return buf;
+}
+
 void switch_s10(const struct switch_input *in, struct fb_finding *f)
 {
 	const struct switch_port *p = in->port;
+	char pfc[64], watched[64];
 	if (!switch_need(in, SWITCH_PFC, f))
 		return;
 	if (p->pfc <= 0) {
@@ -222,11 +248,20 @@ void switch_s10(const struct switch_input *in, struct fb_finding *f)
 	if (!p->watchdog.on)
 		fb_find(f, FB_CHECK_FAIL, "PFC without a watchdog: a storm here stops the fabric%s",
 			in->sw->has[SWITCH_WATCHDOG] ? "" : " (the section is not there at all)");
+	else if (p->watchdog.watched >= 0 && (p->pfc & ~p->watchdog.watched) != 0)
+		fb_find(f, FB_CHECK_FAIL, "PFC is on: %s; watched: %s (pfcwd_sw_enable)",
+			check_bits_text((unsigned)p->pfc, pfc, sizeof(pfc)),
+			check_bits_text((unsigned)p->watchdog.watched, watched, sizeof(watched)));
 	else
 		watchdog_times(in, f);
 	fb_find_expected(f, "SONiC sonic-pfcwd.yang; Guo et al., SIGCOMM 2016, 4.3",
 		"on; detection %d to %d ms; drop or forward", DETECT_MIN, DETECT_MAX);
-	if (switch_sonic_format(in))
+	if (switch_sonic_format(in) && p->watchdog.on && p->watchdog.watched >= 0 &&
+		(p->pfc & ~p->watchdog.watched) != 0)
+		fb_find_remedy(f, NULL,
+			"sonic-db-cli CONFIG_DB hset 'PORT_QOS_MAP|%s' pfcwd_sw_enable %s", p->name,
+			bits_list((unsigned)p->pfc, pfc, sizeof(pfc)));
+	else if (switch_sonic_format(in))
 		fb_find_remedy(f, NULL, "pfcwd start --action drop %s 200 --restoration-time 200",
 			p->name);
 	else

@@ -2,7 +2,8 @@
 /*
  * SONiC's config_db.json. Every value there is a text; tables are keyed by "Ethernet0", by
  * "Ethernet0|3-4" or by "Ethernet0,Ethernet4|3-4", and one table refers to another by its entry's
- * name, in older releases as "[BUFFER_PROFILE|name]". Names of tables and fields: SONiC,
+ * name, in older releases as "[BUFFER_PROFILE|name]". Older releases also list ports in
+ * PORT_QOS_MAP and call PFC_WD PFC_WD_TABLE. Names of tables and fields: SONiC,
  * src/sonic-yang-models and doc/Configuration.md.
  */
 #include <math.h>
@@ -43,7 +44,7 @@ bool switch_is_sonic(const json_t *root)
 	for (int i = 0; i < SWITCH_SECTIONS; i++)
 		if (json_object_get(root, switch_sonic.sections[i]))
 			return true;
-	return json_object_get(root, "DEVICE_METADATA") != NULL;
+	return json_object_get(root, "DEVICE_METADATA") || json_object_get(root, "PFC_WD_TABLE");
 }
 
 static const json_t *table(struct switch_reader *r, const json_t *root, enum switch_section s)
@@ -202,9 +203,9 @@ static void bind_port(
 	bind_map(r, root, o, "dscp_to_tc_map", "DSCP_TO_TC_MAP", p->dscp_class, 64, p->dscp_map,
 		sizeof(p->dscp_map), &p->dscp_missing);
 	bind_map(r, root, o, "tc_to_queue_map", "TC_TO_QUEUE_MAP", p->class_queue, SWITCH_CLASSES,
-		name, sizeof(name), &missing);
+		p->queue_map, sizeof(p->queue_map), &missing);
 	bind_map(r, root, o, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", p->class_group,
-		SWITCH_CLASSES, name, sizeof(name), &missing);
+		SWITCH_CLASSES, p->group_map, sizeof(p->group_map), &missing);
 	bind_map(r, root, o, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE", p->pfc_queue,
 		SWITCH_CLASSES, name, sizeof(name), &missing);
 	bind_map(r, root, o, "pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP", p->pfc_group,
@@ -212,6 +213,10 @@ static void bind_port(
 	p->pfc = o ? 0 : -1;
 	if (switch_text(r, o, "pfc_enable", text, sizeof(text), "PORT_QOS_MAP"))
 		p->pfc = (int)switch_bits(r, text, SWITCH_CLASSES - 1, "PORT_QOS_MAP|pfc_enable");
+	/* Releases before 2022 have no such field and watch what has PFC. */
+	if (switch_text(r, o, "pfcwd_sw_enable", text, sizeof(text), "PORT_QOS_MAP"))
+		p->watchdog.watched = (int)switch_bits(
+			r, text, SWITCH_CLASSES - 1, "PORT_QOS_MAP|pfcwd_sw_enable");
 }
 
 static void read_bindings(struct switch_reader *r, const json_t *root)
@@ -399,13 +404,96 @@ static void read_watchdog(struct switch_reader *r, const json_t *root)
 	}
 }
 
-void switch_read_sonic(struct switch_reader *r, const json_t *root)
+/* ---- older releases, and LLDP ---------------------------------------------------------------- */
+
+/* "Ethernet0,Ethernet4": {...} becomes an entry for each of its ports. */
+static json_t *one_by_one(struct switch_reader *r, const json_t *t, const char *title)
+{
+	json_t *all = json_object();
+	void *it = json_object_iter((json_t *)t);
+	int added = 0;
+	for (; it && switch_ok(r); it = json_object_iter_next((json_t *)t, it)) {
+		const char *key = json_object_iter_key(it), *from = key;
+		char name[64];
+		if (!strchr(key, ',') || strchr(key, '|')) {
+			json_object_set(all, key, json_object_iter_value(it));
+			continue;
+		}
+		while (*from && switch_ok(r)) {
+			size_t n = strcspn(from, ",");
+			snprintf(name, sizeof(name), "%.*s", (int)(n < 63 ? n : 63), from);
+			/* A port's own entry says more than one of many. */
+			if (is_port(name) && !json_object_get(t, name))
+				json_object_set(all, name, json_object_iter_value(it));
+			if (++added > 4 * SWITCH_MAX_PORTS)
+				switch_bad(r, title, "too many ports in lists");
+			from += from[n] ? n + 1 : n;
+		}
+	}
+	return all;
+}
+
+/* What lldpctl says of a port. An identity that is no name (a MAC address) comes with a name in
+ * its description. */
+static json_t *lldp_neighbour(const json_t *port)
+{
+	const json_t *chassis = json_object_get(port, "chassis");
+	const json_t *far = json_object_get(port, "port"), *id = json_object_get(far, "id");
+	const char *name = json_object_iter_key(json_object_iter((json_t *)chassis));
+	const char *type = json_string_value(json_object_get(id, "type"));
+	bool named = type && (strcmp(type, "ifname") == 0 || strcmp(type, "local") == 0);
+	const json_t *value = named ? json_object_get(id, "value") : json_object_get(far, "descr");
+	if (!name || !json_is_object(json_object_get(chassis, name)) || strcmp(name, "id") == 0 ||
+		!json_is_string(value))
+		return NULL;
+	return json_pack("{s:s,s:O}", "name", name, "port", value);
+}
+
+/* `lldpctl -f json` beside the configuration: what is plugged in comes before what was planned. */
+static json_t *plugged(struct switch_reader *r, const json_t *root)
+{
+	const json_t *lldp = switch_object(r, root, "lldp", "");
+	const json_t *list = json_object_get(lldp, "interface"), *one;
+	const json_t *planned = json_object_get(root, "DEVICE_NEIGHBOR");
+	json_t *all = json_is_object(planned) ? json_copy((json_t *)planned) : json_object();
+	size_t n = json_is_array(list) ? json_array_size(list) : json_is_object(list) ? 1 : 0;
+	for (size_t i = 0; i < n; i++) {
+		one = json_is_array(list) ? json_array_get(list, i) : list;
+		void *it = json_object_iter((json_t *)one);
+		for (; it; it = json_object_iter_next((json_t *)one, it)) {
+			json_t *seen = lldp_neighbour(json_object_iter_value(it));
+			if (seen && is_port(json_object_iter_key(it)))
+				json_object_set(all, json_object_iter_key(it), seen);
+			json_decref(seen);
+		}
+	}
+	return all;
+}
+
+/* The same configuration as releases of today write it; the caller frees it. */
+static json_t *of_today(struct switch_reader *r, const json_t *root)
+{
+	static const char *const lists[] = {"PORT_QOS_MAP", "PFC_WD"};
+	json_t *now = json_copy((json_t *)root);
+	if (json_object_get(root, "PFC_WD_TABLE") && !json_object_get(root, "PFC_WD"))
+		json_object_set(now, "PFC_WD", json_object_get(root, "PFC_WD_TABLE"));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		const json_t *t = json_object_get(now, lists[i]);
+		if (json_is_object(t))
+			json_object_set_new(now, lists[i], one_by_one(r, t, lists[i]));
+	}
+	if (json_object_get(root, "lldp"))
+		json_object_set_new(now, "DEVICE_NEIGHBOR", plugged(r, root));
+	return now;
+}
+
+static void read_tables(struct switch_reader *r, const json_t *root)
 {
 	const json_t *meta = switch_object(r, root, "DEVICE_METADATA", "");
 	const json_t *local = switch_object(r, meta, "localhost", "DEVICE_METADATA");
 	r->s->whole = local != NULL && json_object_get(root, "PORT") &&
 		      json_object_get(root, "PORT_QOS_MAP");
-	switch_text(
+	r->s->named = switch_text(
 		r, local, "hostname", r->s->name, sizeof(r->s->name), "DEVICE_METADATA|localhost");
 	read_ports(r, root);
 	read_cables(r, root);
@@ -420,4 +508,12 @@ void switch_read_sonic(struct switch_reader *r, const json_t *root)
 	for (int i = 0; i < r->s->ports; i++)
 		switch_shares(&r->s->port[i]);
 	read_watchdog(r, root);
+}
+
+void switch_read_sonic(struct switch_reader *r, const json_t *root)
+{
+	json_t *now = of_today(r, root);
+	if (now && switch_ok(r))
+		read_tables(r, now);
+	json_decref(now);
 }

@@ -104,7 +104,8 @@ const struct switch_check switch_checks[] = {
 		switch_s09},
 	{{"S10", "PFC watchdog", "PORT_QOS_MAP, PFC_WD; interface|PORT|qos|pfc-watchdog",
 		 "pass: on where PFC is on, detection from 100 to 5000 ms and no shorter than it "
-		 "looks, drop or forward; fail: not so; warn: it only tells, or restoration is "
+		 "looks, drop or forward, over all of PFC's priorities (pfcwd_sw_enable, where it "
+		 "is told); fail: not so; warn: it only tells, or restoration is "
 		 "not from 100 to 60000 ms",
 		 "pfcwd start --action drop PORT 200 --restoration-time 200; nv set interface PORT "
 		 "qos pfc-watchdog",

@@ -84,6 +84,7 @@ static struct fb_doc *run(const struct golden *g)
 			fail_msg("%s", e.msg);
 		all[n] = &sw[n];
 	}
+	switch_pair(sw, n);
 	struct fb_doc *doc = new_doc();
 	switch_run(all, n, NULL, 0, &profile, doc);
 	for (int i = 0; i < n; i++)
@@ -334,6 +335,11 @@ static void test_refused(void **state)
 		{"{\"qos\":{\"congestion-control\":{\"default-global\":{\"traffic-class\":{\"3\":{"
 		 "\"min-threshold\":\"1 mile\"}}}}}}",
 			"min-threshold: \"1 mile\""},
+		{"{\"qos\":{\"pfc\":{\"default-global\":{}}},\"interface\":{\"swp1\":{\"qos\":{"
+		 "\"pfc\":{\"profile\":\"mine\"}}}}}",
+			"qos|pfc|mine: swp1 names it"},
+		{"{\"qos\":{},\"interface\":{\"swp9-1\":{}}}",
+			"interface: \"swp9-1\" is not a range of ports"},
 		{"{\"qos\":{\"pfc-watchdog\":{\"polling-interval\":\"soon\"}}}",
 			"polling-interval"},
 	};
