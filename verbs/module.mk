@@ -25,7 +25,7 @@ TESTS += verbs/lossless/dcb_test.c verbs/lossless/ethtool_test.c
 FUZZ += verbs/lossless/dcb_fuzz.c
 SRC += verbs/lossless/tree_anon.c verbs/lossless/tree_record.c
 TESTS += verbs/lossless/tree_test.c
-TESTS += verbs/lossless/checks_test.c verbs/lossless/live_test.c
+TESTS += verbs/lossless/checks_test.c verbs/lossless/live_test.c verbs/lossless/odd_test.c
 SRC += verbs/lossless/tree_words.c verbs/lossless/tree_net.c
 SRC += verbs/lossless/switch.c verbs/lossless/switch_sonic.c verbs/lossless/switch_nvue.c verbs/lossless/switch_checks.c \
 	verbs/lossless/switch_queue.c verbs/lossless/switch_range.c verbs/lossless/switch_table.c verbs/lossless/switch_cmd.c

@@ -344,8 +344,14 @@ static int drive(const struct command *c, struct examined *x, struct fb_doc *doc
 static int make_windows(const struct command *c, const struct fb_sysroot *r, struct examined *x,
 	struct fb_doc *doc, struct port_window **own, struct fb_err *e)
 {
-	if (x->facts.ports == 0)
+	if (x->facts.ports == 0) {
+		if (c->live.command)
+			fb_doc_warn(doc,
+				"the command of --during, %s, was not run: there is no RDMA port to "
+				"watch",
+				c->live.command[0]);
 		return 0;
+	}
 	if (c->drive.hosts.n > 0)
 		return drive(c, x, doc, e);
 	if (!live_wanted(&c->live))

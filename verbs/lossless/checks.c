@@ -5,6 +5,7 @@
  */
 #include "verbs/lossless/checks.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,19 +27,39 @@ static void add_class(struct used_class *out, int max, int *n, long byte, const 
 	(*n)++;
 }
 
+/* NCCL: NCCL_IB_TC for data, NCCL_IB_FIFO_TC for its own small messages. */
+const char *const check_class_names[] = {
+	"NCCL_IB_TC", "NCCL_IB_FIFO_TC", "UCX_IB_TRAFFIC_CLASS", NULL};
+
+#define UCX_AUTO 106 /* UCX, uct_ib_iface: what "auto" is on RoCE v2 */
+
+int check_class_of(const struct node_facts *n, const char *name, int *byte, const char **text)
+{
+	char *end;
+	bool ucx = strncmp(name, "UCX_", 4) == 0;
+	*text = n->env ? fb_json_str(n->env, name, NULL) : NULL;
+	if (!*text || !**text)
+		return 0;
+	if (ucx && strcmp(*text, "auto") == 0) {
+		*byte = UCX_AUTO;
+		return 1;
+	}
+	long v = strtol(*text, &end, 0);
+	if (end != *text && *end == '\0' && v == -1 && !ucx)
+		return 0;
+	if (end == *text || *end != '\0' || v < 0 || v > 255)
+		return -EINVAL;
+	*byte = (int)v;
+	return 1;
+}
+
 int check_used_classes(const struct check_input *in, struct used_class *out, int max)
 {
-	/* NCCL: NCCL_IB_TC for data, NCCL_IB_FIFO_TC for its own small messages. */
-	static const char *const names[] = {
-		"NCCL_IB_TC", "NCCL_IB_FIFO_TC", "UCX_IB_TRAFFIC_CLASS"};
-	int n = 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && in->node->env; i++) {
-		const char *text = fb_json_str(in->node->env, names[i], NULL);
-		char *end = NULL;
-		long v = text ? strtol(text, &end, 0) : 0;
-		if (text && end != text && *end == '\0')
-			add_class(out, max, &n, v, names[i]);
-	}
+	const char *text;
+	int n = 0, byte;
+	for (const char *const *name = check_class_names; *name; name++)
+		if (check_class_of(in->node, *name, &byte, &text) > 0)
+			add_class(out, max, &n, byte, *name);
 	if (fact_known(&in->port->cma_tos.f))
 		add_class(out, max, &n, (long)in->port->cma_tos.v, "rdma_cm's default_roce_tos");
 	if (fact_known(&in->port->traffic_class.f))
@@ -118,6 +139,16 @@ bool check_need(const struct fact *fact, struct fb_finding *f)
 		return true;
 	fb_find(f, fact->state == FACT_BROKEN ? FB_CHECK_ERROR : FB_CHECK_SKIP, "%s%s%s",
 		words[fact->state], fact->why[0] ? ": " : "", fact->why);
+	return false;
+}
+
+bool check_state(const struct fact_text *state, struct fb_finding *f)
+{
+	static const char *const names[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(state->v, names[i]))
+			return true;
+	fb_find(f, FB_CHECK_ERROR, "unreadable: \"%.40s\" is no state of a port", state->v);
 	return false;
 }
 

@@ -15,6 +15,11 @@ struct used_class {
 	int byte;
 	char by[96]; /**< "NCCL_IB_TC", "rdma_cm's default_roce_tos" */
 };
+/** The variables by which applications set one; NULL at the end. */
+extern const char *const check_class_names[];
+/** What one of them says. Empty and NCCL's own default, -1, are not set; UCX's "auto" is 106 on
+ * RoCE v2. @return 1: *byte; 0: not set; -EINVAL: no class (*text is what stands there) */
+int check_class_of(const struct node_facts *n, const char *name, int *byte, const char **text);
 /** All that are set, at most max. Unset and 0 are left out. */
 int check_used_classes(const struct check_input *in, struct used_class *out, int max);
 
@@ -34,6 +39,8 @@ const char *check_trust(const struct check_input *in, struct fb_finding *f, char
 /** Sets f's `read`. A fact that is not known also makes f a skip (absent, hidden) or an error
  * (broken). @return known */
 bool check_need(const struct fact *fact, struct fb_finding *f);
+/** A port's state that IBTA has no name for proves nothing: f is an error. @return it has one */
+bool check_state(const struct fact_text *state, struct fb_finding *f);
 /** Soft-RoCE, siw: what belongs to hardware is skipped. */
 bool check_software(const struct check_input *in, struct fb_finding *f);
 /** The live checks: is there a window with load? Else f is a skip that says so. */

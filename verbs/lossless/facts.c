@@ -132,14 +132,11 @@ void facts_text(const struct facts_door *d, struct fact_text *t, const char *fmt
 	va_end(ap);
 }
 
-void facts_int(const struct facts_door *d, struct fact_int *v, const char *fmt, ...)
+static void FB_PRINTF(3, 0)
+	read_int(const struct facts_door *d, struct fact_int *v, const char *fmt, va_list ap)
 {
 	char text[64], *end;
-	va_list ap;
-	va_start(ap, fmt);
-	int rc = read_file(d, &v->f, text, sizeof(text), fmt, ap);
-	va_end(ap);
-	if (rc < 0)
+	if (read_file(d, &v->f, text, sizeof(text), fmt, ap) < 0)
 		return;
 	errno = 0;
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -148,6 +145,26 @@ void facts_int(const struct facts_door *d, struct fact_int *v, const char *fmt, 
 		fact_none(&v->f, FACT_BROKEN, "\"%.40s\" is no number", text);
 	else
 		v->v = x;
+}
+
+void facts_int(const struct facts_door *d, struct fact_int *v, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	read_int(d, v, fmt, ap);
+	va_end(ap);
+}
+
+void facts_int_in(const struct facts_door *d, struct fact_int *v, int64_t least, int64_t most,
+	const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	read_int(d, v, fmt, ap);
+	va_end(ap);
+	if (fact_known(&v->f) && (v->v < least || v->v > most))
+		fact_none(&v->f, FACT_BROKEN, "%lld cannot be: %lld to %lld", (long long)v->v,
+			(long long)least, (long long)most);
 }
 
 /* ---- the node -------------------------------------------------------------------------------- */

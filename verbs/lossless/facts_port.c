@@ -78,8 +78,8 @@ static bool software(const struct port_facts *p)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* "fe80:0000:0000:0000:0202:c9ff:fe00:0001" @return false: no GID, or an empty slot */
-static bool parse_gid(const char *text, uint8_t raw[16])
+/* "fe80:0000:0000:0000:0202:c9ff:fe00:0001" @return 1; 0: an empty slot; -EINVAL: no GID */
+static int parse_gid(const char *text, uint8_t raw[16])
 {
 	const char *s = text;
 	unsigned any = 0;
@@ -87,7 +87,7 @@ static bool parse_gid(const char *text, uint8_t raw[16])
 		char *end;
 		unsigned long v = strtoul(s, &end, 16);
 		if (end == s || end - s > 4 || v > 0xffff || *end != (i < 7 ? ':' : '\0'))
-			return false;
+			return -EINVAL;
 		raw[2 * i] = (uint8_t)(v >> 8);
 		raw[2 * i + 1] = (uint8_t)v;
 		any |= (unsigned)v;
@@ -96,26 +96,46 @@ static bool parse_gid(const char *text, uint8_t raw[16])
 	return any != 0;
 }
 
-static void read_gid(const struct facts_door *d, struct port_facts *p, int index)
+/* @return 2: added; 1: added, without a type that could be read; 0: an empty slot; -errno: the file
+ * tells nothing */
+static int read_gid(const struct facts_door *d, struct port_facts *p, int index)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	char text[64];
 	struct gid_fact g = {.index = index};
-	if (fb_sysroot_readf(d->r, text, sizeof(text), "/sys/class/infiniband/%s/ports/%d/gids/%d",
-		    p->device, p->port, index) <= 0 ||
-		!parse_gid(text, g.raw))
-		return;
+	bool typed = false;
+	int rc = fb_sysroot_readf(d->r, text, sizeof(text),
+		"/sys/class/infiniband/%s/ports/%d/gids/%d", p->device, p->port, index);
+	if (rc >= 0)
+		rc = parse_gid(text, g.raw);
+	if (rc <= 0)
+		return rc;
 	g.ipv4 = memcmp(g.raw, mapped, sizeof(mapped)) == 0;
 	g.link_local = g.raw[0] == 0xfe && (g.raw[1] & 0xc0) == 0x80;
 	if (fb_sysroot_readf(d->r, text, sizeof(text),
 		    "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d", p->device, p->port,
-		    index) > 0)
+		    index) > 0) {
 		g.v2 = strcmp(text, "RoCE v2") == 0;
+		typed = text[0] != '\0';
+	}
 	if (fb_sysroot_readf(d->r, g.netdev, sizeof(g.netdev),
 		    "/sys/class/infiniband/%s/ports/%d/gid_attrs/ndevs/%d", p->device, p->port,
 		    index) < 0)
 		g.netdev[0] = '\0';
 	p->gid[p->gids++] = g;
+	return typed ? 2 : 1;
+}
+
+/* A table of which no entry could be read says nothing; that it is empty would be a finding. */
+static void none_readable(struct fact *f, int asked, int read, int rc)
+{
+	if (asked == 0)
+		fact_none(f, FACT_ABSENT, "the folder is empty");
+	else if (read == 0 && (rc == -EACCES || rc == -EPERM))
+		fact_none(f, FACT_HIDDEN, "its files are not for this user");
+	else if (read == 0)
+		fact_none(f, FACT_BROKEN, "none of its %d files can be read: %s", asked,
+			rc == -EINVAL ? "they hold something else" : strerror(-rc));
 }
 
 /* The entries of a numbered folder, in order. @return -errno with f set */
@@ -138,35 +158,56 @@ static int numbered(const struct facts_door *d, struct port_facts *p, struct fac
 static void read_gids(const struct facts_door *d, struct port_facts *p)
 {
 	char **names = NULL;
+	int asked = 0, read = 0, why = 0, untyped = 0;
 	int n = numbered(d, p, &p->gids_f, "gids", &names);
+	bool v2 = false;
 	for (int i = 0; i < n && p->gids < FACTS_MAX_GIDS; i++) {
 		char *end;
 		long index = strtol(names[i], &end, 10);
-		if (end != names[i] && *end == '\0' && index >= 0 && index < 65536)
-			read_gid(d, p, (int)index);
+		if (end == names[i] || *end != '\0' || index < 0 || index >= 65536)
+			continue;
+		int rc = read_gid(d, p, (int)index);
+		asked++;
+		read += rc >= 0;
+		why = rc < 0 ? rc : why;
+		untyped += rc == 1;
+		v2 = v2 || (rc > 0 && p->gid[p->gids - 1].v2);
 	}
 	fb_sysroot_names_free(names);
+	if (!fact_known(&p->gids_f))
+		return;
+	none_readable(&p->gids_f, asked, read, why);
+	if (untyped > 0 && !v2)
+		fact_none(&p->gids_f, FACT_HIDDEN,
+			"gid_attrs/types of %d addresses cannot be read: v1 or v2 is not known",
+			untyped);
 }
 
 static void read_pkeys(const struct facts_door *d, struct port_facts *p)
 {
 	char **names = NULL;
-	int n = numbered(d, p, &p->pkeys_f, "pkeys", &names);
+	int asked = 0, read = 0, why = 0, n = numbered(d, p, &p->pkeys_f, "pkeys", &names);
 	for (int i = 0; i < n; i++) {
 		int64_t v;
 		char *end;
 		long index = strtol(names[i], &end, 10);
 		if (end == names[i] || *end != '\0' || index < 0 || index >= FACTS_MAX_PKEYS)
 			continue;
-		if (fb_sysroot_read_i64(d->r, &v, "/sys/class/infiniband/%s/ports/%d/pkeys/%ld",
-			    p->device, p->port, index) != 0 ||
-			v <= 0 || v > 0xffff)
+		int rc = fb_sysroot_read_i64(d->r, &v,
+			"/sys/class/infiniband/%s/ports/%d/pkeys/%ld", p->device, p->port, index);
+		bool is_key = rc == 0 && v >= 0 && v <= 0xffff;
+		asked++;
+		read += is_key;
+		why = is_key ? why : rc < 0 ? rc : -EINVAL;
+		if (!is_key || v == 0)
 			continue;
 		p->pkey[index] = (uint16_t)v;
 		if (p->pkeys <= index)
 			p->pkeys = (int)index + 1;
 	}
 	fb_sysroot_names_free(names);
+	if (fact_known(&p->pkeys_f))
+		none_readable(&p->pkeys_f, asked, read, why);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
@@ -238,7 +279,7 @@ static void read_netdev(const struct facts_door *d, struct port_facts *p)
 	find_netdev(d, p);
 	if (p->netdev[0]) {
 		facts_text(d, &p->netdev_state, "/sys/class/net/%s/operstate", p->netdev);
-		facts_int(d, &p->netdev_mtu, "/sys/class/net/%s/mtu", p->netdev);
+		facts_int_in(d, &p->netdev_mtu, 1, INT32_MAX, "/sys/class/net/%s/mtu", p->netdev);
 		return;
 	}
 	p->netdev_state.f = p->netdev_f;
@@ -343,6 +384,18 @@ static void read_rate(const struct facts_door *d, struct port_facts *p)
 		fact_none(&p->width.f, FACT_BROKEN, "\"%.40s\" has no width", p->rate.v);
 }
 
+/* Virtual functions have no link of their own: the kernel tells "Unknown" and no lane. */
+static void no_link(struct fact_text *speed, struct fact_int *width)
+{
+	if (fact_known(&speed->f) && !(strtod(speed->v, NULL) > 0))
+		fact_none(&speed->f, FACT_ABSENT,
+			"the kernel tells \"%.40s\": a virtual function, or no link", speed->v);
+	if (fact_known(&width->f) && (width->v <= 0 || width->v > 32))
+		fact_none(&width->f, FACT_ABSENT,
+			"the kernel tells %lld lanes: a virtual function, or no link",
+			(long long)width->v);
+}
+
 static void read_pcie(const struct facts_door *d, struct port_facts *p)
 {
 	struct fact *const all[] = {
@@ -358,6 +411,8 @@ static void read_pcie(const struct facts_door *d, struct port_facts *p)
 	facts_text(d, &p->pcie_max_speed, DEV(p), "device/max_link_speed");
 	facts_int(d, &p->pcie_width, DEV(p), "device/current_link_width");
 	facts_int(d, &p->pcie_max_width, DEV(p), "device/max_link_width");
+	no_link(&p->pcie_speed, &p->pcie_width);
+	no_link(&p->pcie_max_speed, &p->pcie_max_width);
 }
 
 static void read_counters(const struct facts_door *d, struct port_facts *p)

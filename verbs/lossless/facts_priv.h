@@ -40,6 +40,9 @@ void facts_text(const struct facts_door *d, struct fact_text *t, const char *fmt
 /** Decimal or 0x; anything else is broken. */
 void facts_int(const struct facts_door *d, struct fact_int *v, const char *fmt, ...)
 	FB_PRINTF(3, 4);
+/** The same, of a value that can only be least to most; anything else is broken. */
+void facts_int_in(const struct facts_door *d, struct fact_int *v, int64_t least, int64_t most,
+	const char *fmt, ...) FB_PRINTF(5, 6);
 /** Did the recorder, or can we, not look there? */
 bool facts_is_hidden(const struct facts_door *d, const char *path);
 

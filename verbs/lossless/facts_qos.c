@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "verbs/lossless/dcb.h"
 #include "verbs/lossless/ethtool.h"
@@ -66,8 +67,11 @@ static void read_dscp2prio(const struct facts_door *d, struct port_facts *p)
 	if (facts_file(d, &p->dscp2prio_f, text, sizeof(text), "/sys/class/net/%s/qos/dscp2prio",
 		    p->netdev) < 0)
 		return;
-	if (pairs(text, 64, take_dscp, p) == 0)
-		fact_none(&p->dscp2prio_f, FACT_BROKEN, "no line \"DSCP PRIORITY\"");
+	pairs(text, 64, take_dscp, p);
+	for (int i = 0; i < 64; i++)
+		if (p->dscp2prio[i] >= 0)
+			return;
+	fact_none(&p->dscp2prio_f, FACT_BROKEN, "no line \"DSCP PRIORITY\"");
 }
 
 static void take_prio2buffer(void *arg, int prio, long buffer)
@@ -132,7 +136,7 @@ static void read_cc(
 {
 	if (v->f.state != FACT_ABSENT || !is_mlx5(p) || !p->bdf[0])
 		return;
-	facts_int(d, v, "/sys/kernel/debug/mlx5/%s/cc_params/%s", p->bdf, file);
+	facts_int_in(d, v, 0, 63, "/sys/kernel/debug/mlx5/%s/cc_params/%s", p->bdf, file);
 	if (v->f.state == FACT_ABSENT)
 		fact_none(&v->f, FACT_ABSENT,
 			"no such file: debugfs is not mounted, or the firmware forbids it");
@@ -145,7 +149,8 @@ static void read_cnp(const struct facts_door *d, struct port_facts *p)
 	fact_none(&p->cnp_dscp.f, FACT_ABSENT, other);
 	fact_none(&p->cnp_prio.f, FACT_ABSENT, other);
 	if (p->netdev[0] && p->vendor_stack) {
-		facts_int(d, &p->cnp_dscp, "/sys/class/net/%s/ecn/roce_np/cnp_dscp", p->netdev);
+		facts_int_in(d, &p->cnp_dscp, 0, 63, "/sys/class/net/%s/ecn/roce_np/cnp_dscp",
+			p->netdev);
 		facts_int(
 			d, &p->cnp_prio, "/sys/class/net/%s/ecn/roce_np/cnp_802p_prio", p->netdev);
 	}
@@ -179,6 +184,8 @@ static void read_traffic_class(const struct facts_door *d, struct port_facts *p)
 		p->traffic_class.v = v;
 	else if (end != at)
 		fact_none(&p->traffic_class.f, FACT_BROKEN, "%ld is no traffic class", v);
+	else if (*at && !strstr(text, "tclass"))
+		fact_none(&p->traffic_class.f, FACT_BROKEN, "\"%.40s\" is no traffic class", text);
 }
 
 /* ---- trust ----------------------------------------------------------------------------------- */
@@ -198,6 +205,12 @@ static void read_trust(const struct facts_door *d, struct port_facts *p)
 {
 	struct fact_text *t = &p->trust;
 	facts_text(d, t, "/sys/class/net/%s/qos/trust", p->netdev);
+	if (fact_known(&t->f) && strcasecmp(t->v, "dscp") == 0)
+		snprintf(t->v, sizeof(t->v), "dscp");
+	else if (fact_known(&t->f) && strcasecmp(t->v, "pcp") == 0)
+		snprintf(t->v, sizeof(t->v), "pcp");
+	else if (fact_known(&t->f))
+		fact_none(&t->f, FACT_BROKEN, "\"%.40s\" is neither dscp nor pcp", t->v);
 	if (fact_known(&t->f) || t->f.state == FACT_BROKEN)
 		return;
 	if (fact_known(&p->dcb.trust_f)) {
@@ -226,8 +239,10 @@ static void read_cma(const struct facts_door *d, struct port_facts *p)
 {
 #define CMA "/sys/kernel/config/rdma_cm/%s/ports/%d/"
 	facts_text(d, &p->cma_mode, CMA "default_roce_mode", p->device, p->port);
-	facts_int(d, &p->cma_tos, CMA "default_roce_tos", p->device, p->port);
+	facts_int_in(d, &p->cma_tos, 0, 255, CMA "default_roce_tos", p->device, p->port);
 #undef CMA
+	if (fact_known(&p->cma_mode.f) && !strstr(p->cma_mode.v, "RoCE"))
+		fact_none(&p->cma_mode.f, FACT_BROKEN, "\"%.40s\" is no mode", p->cma_mode.v);
 	struct fact *const f[] = {&p->cma_mode.f, &p->cma_tos.f};
 	for (size_t i = 0; i < 2; i++)
 		if (f[i]->state == FACT_ABSENT)
@@ -288,6 +303,11 @@ int facts_dscp_priority(const struct port_facts *p, int dscp, const char **how, 
 		*how = "qos/dscp2prio";
 		*why = "qos/dscp2prio has no line for this DSCP";
 		return p->dscp2prio[dscp];
+	}
+	/* A map that is there and could not be read is no default one. */
+	if (p->dscp2prio_f.state == FACT_BROKEN || p->dscp2prio_f.state == FACT_HIDDEN) {
+		*why = p->dscp2prio_f.why;
+		return -1;
 	}
 	if (!fact_known(&p->dcb.app_f)) {
 		*why = p->dcb.app_f.why;

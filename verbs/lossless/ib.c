@@ -15,6 +15,8 @@ void ib_i01(const struct check_input *in, struct fb_finding *f)
 	const struct port_facts *p = in->port;
 	if (!check_need(&p->state.f, f))
 		return;
+	if (!check_state(&p->state, f))
+		return;
 	bool active = strstr(p->state.v, "ACTIVE") && !strstr(p->state.v, "DEFER");
 	bool init = strstr(p->state.v, "INIT") != NULL, armed = strstr(p->state.v, "ARMED") != NULL;
 	bool up = !fact_known(&p->phys_state.f) || strstr(p->phys_state.v, "LinkUp");
@@ -48,7 +50,12 @@ void ib_i03(const struct check_input *in, struct fb_finding *f)
 	const struct port_facts *p = in->port;
 	if (!check_need(&p->rate.f, f))
 		return;
-	double gbps = strtod(p->rate.v, NULL);
+	char *end;
+	double gbps = strtod(p->rate.v, &end);
+	if (end == p->rate.v) {
+		fb_find(f, FB_CHECK_ERROR, "unreadable: \"%.40s\" is no rate", p->rate.v);
+		return;
+	}
 	/* Linux before XDR prints a speed it does not know as that of SDR. */
 	if (strstr(p->rate.v, "SDR") || gbps <= 0) {
 		fb_find(f, FB_CHECK_WARN,
@@ -256,9 +263,9 @@ void ib_i09(const struct check_input *in, struct fb_finding *f)
 		fb_find(f, FB_CHECK_FAIL, "the port is in %d partitions, and not in this one",
 			p->pkeys);
 	else
-		fb_find(f, found & 0x8000 ? FB_CHECK_PASS : FB_CHECK_WARN, "0x%04x, %s member",
-			found,
-			found & 0x8000 ? "full" : "limited: two limited members cannot talk");
+		fb_find(f, found & 0x8000 ? FB_CHECK_PASS : FB_CHECK_WARN, "0x%04x, %s", found,
+			found & 0x8000 ? "full member"
+				       : "limited member: two of those cannot talk");
 }
 
 void ib_i10(const struct check_input *in, struct fb_finding *f)
@@ -268,7 +275,11 @@ void ib_i10(const struct check_input *in, struct fb_finding *f)
 		return;
 	const char *sl = fb_json_str(in->node->env, "NCCL_IB_SL", NULL);
 	int want = in->profile->given ? in->profile->sl : -1;
-	bool wrong = want >= 0 && (!sl || strtol(sl, NULL, 0) != want);
+	char *end = NULL;
+	/* NCCL takes 0 where nothing is said, and where it cannot read what is. */
+	long asked = sl ? strtol(sl, &end, 0) : 0;
+	bool number = !sl || !*sl || (end != sl && *end == '\0');
+	bool wrong = !number || (want >= 0 && asked != want);
 	fb_find(f, p->active_mtu.v == 4096 && !wrong ? FB_CHECK_PASS : FB_CHECK_WARN,
 		"MTU %lld, NCCL_IB_SL %s", (long long)p->active_mtu.v, sl ? sl : "not set");
 	if (want >= 0)

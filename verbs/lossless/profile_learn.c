@@ -4,8 +4,10 @@
  * do not agree on, or what nothing tells, stays a comment: a guess would become a rule.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/json.h"
 #include "verbs/lossless/checks_priv.h"
 
 struct learner {
@@ -162,7 +164,14 @@ static bool pkey(const struct learner *l, char *value, size_t len, char *from, s
 
 static bool sl(const struct learner *l, char *value, size_t len, char *from, size_t flen)
 {
-	return say_int(&l->port->sm_sl, value, len, from, flen);
+	const char *sl = fb_json_str(l->node->env, "NCCL_IB_SL", NULL);
+	char *end = NULL;
+	long v = sl && *sl ? strtol(sl, &end, 0) : -1;
+	if (!end || *end != '\0' || v < 0 || v > 15)
+		return false;
+	snprintf(value, len, "%ld", v);
+	snprintf(from, flen, "NCCL_IB_SL");
+	return true;
 }
 
 enum layer { ETHERNET = 1, INFINIBAND = 2, BOTH = 3 };

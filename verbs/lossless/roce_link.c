@@ -15,6 +15,8 @@ void roce_r01(const struct check_input *in, struct fb_finding *f)
 	const struct port_facts *p = in->port;
 	if (!check_need(&p->state.f, f))
 		return;
+	if (!check_state(&p->state, f))
+		return;
 	bool active = strstr(p->state.v, "ACTIVE") && !strstr(p->state.v, "DEFER");
 	bool up = !fact_known(&p->phys_state.f) || strstr(p->phys_state.v, "LinkUp");
 	fb_find(f, active && up ? FB_CHECK_PASS : FB_CHECK_FAIL, "state %s, physical state %s",
@@ -176,8 +178,16 @@ void roce_r07(const struct check_input *in, struct fb_finding *f)
 	const char *asked = fb_json_str(in->node->env, "NCCL_IB_GID_INDEX", NULL);
 	char *end = NULL;
 	long index = asked ? strtol(asked, &end, 10) : -1;
-	if (asked && end != asked && *end == '\0' && index >= 0) {
+	bool number = asked && end != asked && *end == '\0';
+	if (number && index >= 0) {
 		gid_asked_for(in, f, index);
+		return;
+	}
+	if (asked && *asked && !number) {
+		fb_find(f, FB_CHECK_WARN,
+			"NCCL_IB_GID_INDEX=%.32s is no number: NCCL leaves it aside", asked);
+		fb_find_expected(f, "NCCL user guide, NCCL_IB_GID_INDEX", "an index, or -1");
+		fb_find_remedy(f, "new jobs only", "unset NCCL_IB_GID_INDEX");
 		return;
 	}
 	const struct gid_fact *mine = first_v2(p);
@@ -227,12 +237,14 @@ static bool profile_has(const struct profile *p, int dscp)
 	return false;
 }
 
+/* A DSCP that a readable map leaves out is in no lossless class. */
 static bool lossless_prio(const struct check_input *in, int dscp, bool *known)
 {
 	const char *how = NULL, *why = NULL;
 	int prio = facts_dscp_priority(in->port, dscp, &how, &why);
-	*known = prio >= 0 && fact_known(&in->port->dcb.pfc_f);
-	return *known && (in->port->dcb.pfc.en >> prio & 1);
+	*known = (prio >= 0 || fact_known(&in->port->dscp2prio_f)) &&
+		 fact_known(&in->port->dcb.pfc_f);
+	return *known && prio >= 0 && (in->port->dcb.pfc.en >> prio & 1);
 }
 
 bool check_byte_is_dscp(const struct check_input *in, int byte)
@@ -250,12 +262,19 @@ bool check_byte_is_dscp(const struct check_input *in, int byte)
 static bool confused(const struct check_input *in, int byte, const char *by, struct fb_finding *f)
 {
 	bool byte_known, dscp_known;
+	bool decided = in->profile->given && in->profile->roce_dscp[0] >= 0;
 	if (byte >= 64)
 		return false;
-	lossless_prio(in, byte >> 2, &byte_known);
+	bool lossless = lossless_prio(in, byte >> 2, &byte_known);
 	lossless_prio(in, byte, &dscp_known);
 	bool proven = check_byte_is_dscp(in, byte);
-	if (!proven && ((byte_known && dscp_known) || profile_has(in->profile, byte >> 2)))
+	bool known = byte_known && dscp_known;
+	/* What is lossless as it is, and what the profile wants, is no mistake; another DSCP of a
+	 * site that has decided is just that. NCCL's own small messages may be lossy. */
+	if (!proven && (lossless || (decided && (known || !profile_has(in->profile, byte) ||
+							profile_has(in->profile, byte >> 2)))))
+		return false;
+	if (!proven && known && strcmp(by, "NCCL_IB_FIFO_TC") == 0)
 		return false;
 	fb_find(f, proven ? FB_CHECK_FAIL : FB_CHECK_WARN,
 		"%s is %d, a traffic class byte: that is DSCP %d (%d >> 2)%s; DSCP %d would be byte %d",
@@ -309,25 +328,22 @@ void roce_r10(const struct check_input *in, struct fb_finding *f)
 
 void roce_r11(const struct check_input *in, struct fb_finding *f)
 {
-	static const char *const names[] = {
-		"NCCL_IB_TC", "NCCL_IB_FIFO_TC", "UCX_IB_TRAFFIC_CLASS"};
 	struct fb_finding worst = *f;
 	bool any = false;
 	if (!check_need(&in->node->env_f, f))
 		return;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *text = fb_json_str(in->node->env, names[i], NULL);
-		char *end = NULL;
-		if (!text)
-			continue;
+	for (const char *const *name = check_class_names; *name; name++) {
+		const char *text;
+		int byte = 0, rc = check_class_of(in->node, *name, &byte, &text);
 		struct fb_finding one = *f;
-		long v = strtol(text, &end, 0);
-		if (end == text || *end != '\0' || v < 0 || v > 255) {
-			fb_find(&one, FB_CHECK_FAIL, "%s=%.32s is no number from 0 to 255",
-				names[i], text);
+		if (rc == 0)
+			continue;
+		if (rc < 0) {
+			fb_find(&one, FB_CHECK_FAIL, "%s=%.32s is no number from 0 to 255", *name,
+				text);
 			fb_find_expected(&one, "NCCL and UCX read a byte", "0 to 255");
 		} else {
-			judge_class(in, (int)v, names[i], &one);
+			judge_class(in, byte, *name, &one);
 		}
 		/* pass < info < warn < fail */
 		static const int rank[] = {[FB_CHECK_PASS] = 0,

@@ -34,6 +34,10 @@ const char *check_trust(const struct check_input *in, struct fb_finding *f, char
 		snprintf(how, len, "as the driver tells");
 		return strcmp(p->trust.v, "dscp") == 0 ? "dscp" : "pcp";
 	}
+	if (p->trust.f.state == FACT_BROKEN) {
+		check_need(&p->trust.f, f);
+		return NULL;
+	}
 	if (fact_known(&p->dcb.trust_f) && p->dcb.trusts > 0) {
 		fb_find_read(f, "%s", p->dcb.trust_f.read);
 		snprintf(how, len, "first in the APP trust table");
@@ -170,11 +174,38 @@ void roce_r14(const struct check_input *in, struct fb_finding *f)
 
 /* ---- PFC ------------------------------------------------------------------------------------- */
 
+/* Priority 0 carries everything that is not marked: a DSCP that gets there has to be mapped,
+ * instead of PFC put there. @return f has that remedy */
+static bool map_remedy(const struct check_input *in, struct fb_finding *f)
+{
+	struct used_class used[8];
+	const char *how, *why;
+	unsigned on = in->port->dcb.pfc.en & ~1u;
+	int to = on ? __builtin_ctz(on) : 3;
+	int n = in->profile->given && in->profile->roce_prio >= 0 ? 0
+								  : check_used_classes(in, used, 8);
+	for (int i = 0; i < n; i++) {
+		int dscp = used[i].byte >> 2;
+		if (facts_dscp_priority(in->port, dscp, &how, &why) != 0)
+			continue;
+		if (in->port->vendor_stack)
+			fb_find_remedy(f, NULL, "mlnx_qos -i %s --dscp2prio set,%d,%d", netdev(in),
+				dscp, to);
+		else
+			fb_find_remedy(f, NULL, "dcb app replace dev %s dscp-prio %d:%d",
+				netdev(in), dscp, to);
+		return true;
+	}
+	return false;
+}
+
 static void pfc_remedy(const struct check_input *in, struct fb_finding *f, unsigned bits)
 {
 	char list[64] = "";
 	size_t at = 0;
 	bool mlx5 = strcmp(in->port->family, "mlx5") == 0;
+	if ((bits & 1) && map_remedy(in, f))
+		return;
 	if (in->port->vendor_stack) {
 		for (int i = 0; i < 8; i++)
 			at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%d", i ? "," : "",
@@ -233,19 +264,20 @@ void roce_r16(const struct check_input *in, struct fb_finding *f)
 		return;
 	unsigned want = wanted_pfc(in, &source, &why);
 	int n = __builtin_popcount(on), cap = in->port->dcb.pfc.cap;
-	unsigned extra = want ? on & ~want : 0;
+	bool none = in->profile->given && in->profile->pfc_set == 0;
+	unsigned extra = want || none ? on & ~want : 0;
 	bool zero = (on & 1) && !(want & 1);
-	bool fail = n >= 3 || (cap > 0 && n > cap) || zero;
+	bool fail = (n >= 3 && (extra || !want)) || (cap > 0 && n > cap) || zero;
 	enum fb_check_state s = fail ? FB_CHECK_FAIL : extra ? FB_CHECK_WARN : FB_CHECK_PASS;
-	if (s == FB_CHECK_PASS && n > 1 && !want)
+	if (s == FB_CHECK_PASS && n > 1 && !want && !none)
 		s = FB_CHECK_WARN;
 	fb_find(f, s, "PFC on priority %s; the port can keep %d classes lossless%s",
 		check_bits_text(on, have, sizeof(have)), cap,
 		zero ? "; priority 0 carries everything that is not marked" : "");
-	fb_find_expected(f, want ? source : "a pause stops all that share the priority",
+	fb_find_expected(f, want || none ? source : "a pause stops all that share the priority",
 		"%s and no other",
-		want ? check_bits_text(want, need, sizeof(need)) : "one priority");
-	if (want)
+		want || none ? check_bits_text(want, need, sizeof(need)) : "one priority");
+	if (want || none)
 		pfc_remedy(in, f, want);
 }
 
