@@ -250,9 +250,8 @@ static bool same_board(const struct node *n, const struct node_dev *a, const str
 	       n->t->pci[a->pci].device == n->t->pci[b->pci].device;
 }
 
-/* What the same board has on another node; "" where none tells. */
-static const char *fleet_firmware(
-	const struct node *n, const struct topo_rdma *r, const char **host)
+/* What the same board has on the other nodes, device by device. */
+static void tally_fleet(const struct node *n, const struct topo_rdma *r, struct tally *y)
 {
 	for (size_t i = 0; i < n->fleet.n; i++) {
 		const json_t *list = json_object_get(n->fleet.peer[i], "firmware"), *o;
@@ -260,14 +259,10 @@ static const char *fleet_firmware(
 		json_array_foreach (list, k, o) {
 			const char *fw = fb_json_str(o, "version", "");
 			if (*fw && r->board[0] &&
-				strcmp(fb_json_str(o, "board", ""), r->board) == 0 &&
-				strcmp(fw, r->fw) != 0) {
-				*host = fb_json_str(n->fleet.peer[i], "host", "another node");
-				return fw;
-			}
+				strcmp(fb_json_str(o, "board", ""), r->board) == 0)
+				tally(y, fw, fb_json_str(n->fleet.peer[i], "host", "another node"));
 		}
 	}
-	return "";
 }
 
 static void firmware_of(struct node_run *c, const struct node_dev *d)
@@ -276,7 +271,7 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 	const struct topo_rdma *r = &n->t->rdma[d->rdma];
 	struct fb_finding f = node_finding(c, d->subject);
 	struct tally here = {.used = 0};
-	const char *board = r->board[0] ? r->board : "not told", *host = NULL, *other;
+	const char *board = r->board[0] ? r->board : "not told";
 	fb_find_read(&f, IB_DIR "/%s/{fw_ver,board_id}", r->name);
 	if (!r->fw[0]) {
 		fb_find(&f, FB_CHECK_SKIP, "%s",
@@ -285,11 +280,6 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 		return;
 	}
 	fb_find(&f, FB_CHECK_PASS, "firmware %s, board %s", r->fw, board);
-	other = fleet_firmware(n, r, &host);
-	if (*other) {
-		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
-		fb_find_expected(&f, host, "%s", other);
-	}
 	tally(&here, r->fw, d->name);
 	for (size_t i = 0; i < n->n_dev; i++) {
 		const struct node_dev *o = &n->dev[i];
@@ -301,6 +291,13 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
 		fb_find_expected(&f, "the same board in this node", "%s as on %s",
 			here.kind[usual].text, here.kind[usual].name);
+	} else {
+		tally_fleet(n, r, &here);
+		usual = tally_against_first(&here);
+	}
+	if (usual >= 0 && f.state == FB_CHECK_PASS) {
+		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
+		fb_find_expected(&f, here.kind[usual].name, "%s", here.kind[usual].text);
 	}
 	if (n->expect.firmware[0] && d->role == NODE_ROLE_COMPUTE) {
 		fb_find(&f, strcmp(r->fw, n->expect.firmware) ? FB_CHECK_WARN : f.state,

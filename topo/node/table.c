@@ -206,7 +206,7 @@ const struct node_check node_checks[] = {
 		 RECORDED},
 		node_port_role},
 	{{"ib.fw_uniform", "firmware is equal", IB "D/{fw_ver,board_id}",
-		 "pass: as most of its board here, and as in --others; warn: not",
+		 "pass: as most of its board here, and in --others; warn: not",
 		 "mlxfwmanager --online -u", "the NIC restarts",
 		 "NVIDIA firmware release notes: mixed versions are not tested", RECORDED},
 		node_fw_uniform},
