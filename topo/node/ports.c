@@ -501,9 +501,10 @@ static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_find
 			tally(&here, keys[i].text, r->name);
 	}
 	int usual = tally_against_first(&here);
-	if (usual >= 0)
+	const char *text = usual >= 0 ? here.kind[usual].text : NULL;
+	if (text)
 		fb_find(f, FB_CHECK_WARN, "%s; %s has %s", k ? own : "none", here.kind[usual].name,
-			*here.kind[usual].text ? here.kind[usual].text : "none");
+			*text ? text : "none");
 }
 
 /* Is there a RoCE v2 GID? @return 1, 0, -1: the types are not told */
