@@ -342,6 +342,38 @@ static void blind(hwloc_obj_t obj)
 		blind(c);
 }
 
+/**
+ * hwloc takes a function's IDs and link speed from its configuration space, which some recordings
+ * leave out: without a vendor a GPU would come back from the XML as a mere display. What the model
+ * knows from elsewhere is written into hwloc's objects.
+ */
+static void complete(struct topo *t)
+{
+	for (size_t i = 0; i < t->n_pci; i++) {
+		const struct topo_pci *p = &t->pci[i];
+		unsigned domain, bus, dev, fn;
+
+		if (sscanf(p->bdf, "%x:%x:%x.%x", &domain, &bus, &dev, &fn) != 4)
+			continue;
+		hwloc_obj_t obj = hwloc_get_pcidev_by_busid(t->hwloc, domain, bus, dev, fn);
+
+		if (!obj)
+			continue;
+		struct hwloc_pcidev_attr_s *a = &obj->attr->pcidev;
+
+		if (!a->vendor_id) {
+			a->vendor_id = p->vendor;
+			a->device_id = p->device;
+		}
+		if (!a->class_id)
+			a->class_id = (unsigned short)(p->class_code >> 8);
+		if (!(a->linkspeed > 0))
+			a->linkspeed =
+				(float)(topo_link_bandwidth(p->link.now_gts, p->link.now_width) /
+					1e9);
+	}
+}
+
 int topo_hwloc_xml(struct topo *t, bool anonymous, struct fb_strbuf *out, struct fb_err *e)
 {
 	char *xml = NULL;
@@ -350,6 +382,7 @@ int topo_hwloc_xml(struct topo *t, bool anonymous, struct fb_strbuf *out, struct
 	if (!t->hwloc)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENODATA,
 			"no hwloc XML: this tree records no CPUs (/sys/devices/system/cpu)");
+	complete(t);
 	if (anonymous)
 		blind(hwloc_get_root_obj(t->hwloc));
 	if (hwloc_topology_export_xmlbuffer(t->hwloc, &xml, &len, 0) != 0)

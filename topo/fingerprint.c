@@ -73,6 +73,9 @@ struct maker {
 	bool *device;
 	int *first_kid, *next_kid, *root_numa;
 	int *item_of_gpu;
+	/* By PCI index: the first GPU, RDMA device and interface of a function; TOPO_UNKNOWN. */
+	int *gpu_at, *rdma_at, *nic_at;
+	unsigned *n_rdma; /* RDMA devices of a function */
 };
 
 static void want(struct maker *m, int pci)
@@ -85,11 +88,46 @@ static void want(struct maker *m, int pci)
 		m->wanted[up] = true;
 }
 
+static void first_at(int *at, int pci, size_t i)
+{
+	if (pci >= 0 && at[pci] < 0)
+		at[pci] = (int)i;
+}
+
+/** Which devices each function has: a search for each would take the square of their number. */
+static bool index_devices(struct maker *m)
+{
+	const struct topo *t = m->t;
+	size_t n = t->n_pci + 1;
+
+	m->gpu_at = calloc(n, sizeof(int));
+	m->rdma_at = calloc(n, sizeof(int));
+	m->nic_at = calloc(n, sizeof(int));
+	m->n_rdma = calloc(n, sizeof(*m->n_rdma));
+	if (!m->gpu_at || !m->rdma_at || !m->nic_at || !m->n_rdma)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		m->gpu_at[i] = m->rdma_at[i] = m->nic_at[i] = TOPO_UNKNOWN;
+	for (size_t i = 0; i < t->n_gpus; i++)
+		first_at(m->gpu_at, t->gpus[i].pci, i);
+	for (size_t i = 0; i < t->n_nics; i++)
+		first_at(m->nic_at, t->nics[i].pci, i);
+	for (size_t i = 0; i < t->n_rdma; i++) {
+		if (t->rdma[i].soft || t->rdma[i].pci < 0)
+			continue;
+		first_at(m->rdma_at, t->rdma[i].pci, i);
+		m->n_rdma[t->rdma[i].pci]++;
+	}
+	return true;
+}
+
 static bool maker_init(struct maker *m)
 {
 	const struct topo *t = m->t;
 	size_t n = t->n_pci + 1;
 
+	if (!index_devices(m))
+		return false;
 	m->wanted = calloc(n, sizeof(*m->wanted));
 	m->device = calloc(n, sizeof(*m->device));
 	m->first_kid = calloc(n, sizeof(int));
@@ -129,6 +167,10 @@ static void maker_free(struct maker *m)
 	free(m->next_kid);
 	free(m->root_numa);
 	free(m->item_of_gpu);
+	free(m->gpu_at);
+	free(m->rdma_at);
+	free(m->nic_at);
+	free(m->n_rdma);
 }
 
 static struct topo_shape_item *add_item(struct maker *m, enum topo_shape_kind kind, int parent)
@@ -153,24 +195,21 @@ static enum topo_shape_kind kind_of(
 	const struct topo_pci *p = &t->pci[pci];
 	bool nic = p->class_code >> 16 == 0x02;
 
-	*rdma = 0;
-	*gpu = TOPO_UNKNOWN;
+	*rdma = m->n_rdma[pci];
+	*gpu = m->gpu_at[pci];
 	name[0] = '\0';
-	for (size_t i = 0; i < t->n_gpus; i++)
-		if (t->gpus[i].pci == pci) {
-			topo_copy(name, TOPO_NAME, t->gpus[i].name);
-			*gpu = (int)i;
-			return TOPO_SHAPE_GPU;
-		}
-	for (size_t i = 0; i < t->n_rdma; i++)
-		if (!t->rdma[i].soft && t->rdma[i].pci == pci && !(*rdma)++)
-			topo_copy(name, TOPO_NAME, t->rdma[i].name);
-	for (size_t i = 0; i < t->n_nics; i++)
-		if (t->nics[i].pci == pci) {
-			nic = true;
-			if (!name[0])
-				topo_copy(name, TOPO_NAME, t->nics[i].name);
-		}
+	if (*gpu >= 0) {
+		*rdma = 0;
+		topo_copy(name, TOPO_NAME, t->gpus[*gpu].name);
+		return TOPO_SHAPE_GPU;
+	}
+	if (*rdma)
+		topo_copy(name, TOPO_NAME, t->rdma[m->rdma_at[pci]].name);
+	if (m->nic_at[pci] >= 0) {
+		nic = true;
+		if (!name[0])
+			topo_copy(name, TOPO_NAME, t->nics[m->nic_at[pci]].name);
+	}
 	return nic || *rdma     ? TOPO_SHAPE_NIC
 	       : is_nvswitch(p) ? TOPO_SHAPE_NVSWITCH
 				: TOPO_SHAPE_OTHER;

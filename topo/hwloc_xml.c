@@ -216,7 +216,8 @@ static const char *port_info(hwloc_obj_t obj, unsigned port, const char *what)
 }
 
 /** @return 0 or -ENOMEM */
-static int read_port(hwloc_obj_t obj, struct topo_rdma *d, unsigned num, bool efa)
+static int read_port(
+	hwloc_obj_t obj, struct topo_rdma *d, unsigned num, const struct topo_pci *function)
 {
 	static const char *const states[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
 	const char *state = port_info(obj, num, "State"), *lid = port_info(obj, num, "LID");
@@ -235,10 +236,14 @@ static int read_port(hwloc_obj_t obj, struct topo_rdma *d, unsigned num, bool ef
 		topo_copy(p->state_name, sizeof(p->state_name), states[v]);
 	}
 	/* An active InfiniBand port has a LID; RoCE has none (InfiniBand Architecture, annex A17).
+	 * Without a word on LIDs the function's class tells of the first port: 0207 is
+	 * InfiniBand's.
 	 */
-	if (lid && strtoul(lid, NULL, 0) > 0)
+	bool class_ib = num == 1 && function && function->class_code >> 8 == 0x0207;
+
+	if (lid ? strtoul(lid, NULL, 0) > 0 : class_ib)
 		topo_copy(p->link_layer, sizeof(p->link_layer), "InfiniBand");
-	else if (lid && p->state == 4 && !efa)
+	else if (lid && p->state == 4 && !(function && function->vendor == 0x1d0f))
 		topo_copy(p->link_layer, sizeof(p->link_layer), "Ethernet");
 	return 0;
 }
@@ -285,11 +290,11 @@ static int read_rdma(struct topo *t, hwloc_obj_t obj)
 	d->nic = TOPO_UNKNOWN;
 	d->pci = pci_above(obj);
 	d->soft = d->pci < 0;
-	bool efa = d->pci >= 0 && t->pci[d->pci].vendor == 0x1d0f;
+	const struct topo_pci *function = d->pci >= 0 ? &t->pci[d->pci] : NULL;
 	int rc = 0;
 
 	for (unsigned num = 1; num < 256 && !rc; num++)
-		rc = read_port(obj, d, num, efa);
+		rc = read_port(obj, d, num, function);
 	if (!rc)
 		rc = locate(t, obj, &d->numa, &d->cpus);
 	if (!rc && d->soft)

@@ -205,7 +205,9 @@ static void test_devices(void **state)
 		"value=\"00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:01\"/></object>\n"
 		"<object type=\"OSDev\" gp_index=\"9\" name=\"mlx5_2\" osdev_type=\"3\">"
 		"<info name=\"Port1State\" value=\"4\"/><info name=\"Port1LID\" value=\"0x0\"/>"
-		"</object></object>\n"
+		"</object>\n"
+		"<object type=\"OSDev\" gp_index=\"12\" name=\"mlx5_11\" osdev_type=\"3\">"
+		"<info name=\"Port1State\" value=\"4\"/></object></object>\n"
 		"<object type=\"PCIDev\" gp_index=\"10\" pci_busid=\"0000:00:02.0\" "
 		"pci_type=\"0300 [1a03:2000] [0000:0000] 41\" pci_link_speed=\"0.000000\"/>\n"
 		"<object type=\"PCIDev\" gp_index=\"11\" pci_busid=\"0000:00:03.0\" "
@@ -218,9 +220,12 @@ static void test_devices(void **state)
 		fail_msg("%s", e.msg);
 	assert_int_equal(t->source, TOPO_FROM_HWLOC_XML);
 	/* By number, as the kernel's list is sorted; the BMC's display is no GPU, an MI300X is. */
-	assert_int_equal(t->n_rdma, 2);
+	assert_int_equal(t->n_rdma, 3);
 	assert_string_equal(t->rdma[0].name, "mlx5_2");
 	assert_string_equal(t->rdma[1].name, "mlx5_10");
+	/* No word on LIDs: the function's class tells. */
+	assert_string_equal(t->rdma[2].name, "mlx5_11");
+	assert_string_equal(t->rdma[2].ports[0].link_layer, "InfiniBand");
 	assert_int_equal(t->n_gpus, 1);
 	assert_string_equal(t->pci[t->gpus[0].pci].bdf, "0000:00:03.0");
 	const struct topo_rdma *d = &t->rdma[1];

@@ -30,6 +30,12 @@ static void set_text(json_t *o, const char *key, const char *s)
 		fb_json_set_str(o, key, s);
 }
 
+/** The CPUs near a device: a key that is always there, null where they are not known. */
+static void set_cpus(json_t *o, const char *cpus)
+{
+	json_object_set_new(o, "cpus", cpus && *cpus ? json_string(cpus) : json_null());
+}
+
 static json_t *positive(double v)
 {
 	return v > 0 ? fb_json_real(v) : json_null();
@@ -212,7 +218,7 @@ static json_t *gpus_json(const struct topo *t, const struct topo_dev *devs, size
 		fb_json_set_int(o, "pci_device", p->device);
 		set_text(o, "driver", p->driver);
 		set_numa(o, p->numa);
-		set_text(o, "cpus", p->cpus);
+		set_cpus(o, p->cpus);
 		json_object_set_new(o, "link", link_json(t, g->pci));
 		size_t k = nearest(t, &devs[i], devs, n, near);
 
@@ -253,7 +259,7 @@ static json_t *nics_json(const struct topo *t, const struct topo_plan *plan)
 		else
 			json_object_set_new(o, "bdf", json_null());
 		set_numa(o, d->numa);
-		set_text(o, "cpus", d->cpus);
+		set_cpus(o, d->cpus);
 		fb_json_set_str(o, "kind", topo_dev_kind(t, d));
 		if (d->type == TOPO_DEV_RDMA) {
 			const struct topo_rdma *r = &t->rdma[d->index];
@@ -297,7 +303,7 @@ static json_t *rdma_json(const struct topo *t)
 		set_text(o, "board", r->board);
 		set_uint(o, "node_type", r->node_type);
 		set_numa(o, r->numa);
-		set_text(o, "cpus", r->cpus);
+		set_cpus(o, r->cpus);
 		for (size_t k = 0; k < r->n_ports; k++) {
 			const struct topo_rdma_port *p = &r->ports[k];
 			json_t *q = json_object();

@@ -12,6 +12,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/proc.h"
+#include "topo/hwloc_xml.h"
 #include "topo/test_nodes.h"
 #include "topo/topo_priv.h"
 
@@ -388,6 +389,48 @@ static void test_hwloc_xml(void **state)
 	tree_remove(&tree);
 }
 
+/** Recordings that keep of a GPU little more than its class: hwloc's XML has its maker too. */
+static void test_hwloc_xml_of_little(void **state)
+{
+	static const char gpu[] = "/sys/bus/pci/devices/0004:05:00.0";
+	struct test_tree tree;
+	struct fb_strbuf b = {0};
+	struct fb_err e = {0};
+	struct topo *again;
+
+	tree_new(&tree);
+	tree_cpus(&tree, 2, 2, "Constructed CPU", "tsc");
+	tree_file(&tree, gpu, "class", "0x030000\n");
+	tree_file(&tree, gpu, "local_cpus", "0000000c\n");
+	tree_file(&tree, "/proc/driver/nvidia/gpus/0004:05:00.0", "numa_status", "Node: 255\n");
+	struct topo *t = load(tree.dir);
+
+	assert_int_equal(t->n_gpus, 1);
+	assert_int_equal(topo_hwloc_xml(t, false, &b, &e), 0);
+	if (topo_parse_hwloc_xml(b.s, b.len, "file.xml", &again, &e) != 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(again->n_gpus, 1);
+	assert_int_equal(again->pci[again->gpus[0].pci].vendor, 0x10de);
+	assert_int_equal(again->pci[again->gpus[0].pci].numa, 1);
+
+	/* What no source tells has its key all the same. */
+	json_t *o = topo_to_json(again, true);
+	json_t *list = json_object_get(o, "gpus");
+
+	assert_string_equal(fb_json_str(json_array_get(list, 0), "cpus", ""), "2-3");
+	free(again->pci[again->gpus[0].pci].cpus);
+	again->pci[again->gpus[0].pci].cpus = NULL;
+	json_decref(o);
+	o = topo_to_json(again, true);
+	list = json_object_get(o, "gpus");
+	assert_true(json_is_null(json_object_get(json_array_get(list, 0), "cpus")));
+	json_decref(o);
+	fb_strbuf_free(&b);
+	topo_free(again);
+	topo_free(t);
+	tree_remove(&tree);
+}
+
 static void test_live_machine(void **state)
 {
 	struct topo *t = load(NULL);
@@ -450,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_guest_is_ambiguous),
 		cmocka_unit_test(test_svg_is_well_formed),
 		cmocka_unit_test(test_hwloc_xml),
+		cmocka_unit_test(test_hwloc_xml_of_little),
 		cmocka_unit_test(test_live_machine),
 		cmocka_unit_test(test_known_answers),
 	};

@@ -124,6 +124,51 @@ static void loss_by_fleet(void **state)
 	node_fleet_free(&all);
 }
 
+static void old_firmware(const struct test_tree *tree)
+{
+	char dir[64];
+	for (int i = 0; i < 8; i++) {
+		tree_join(dir, sizeof(dir), "/sys/class/infiniband/mlx5_%d", i);
+		tree_file(tree, dir, "fw_ver", "28.36.1010\n");
+	}
+}
+
+/* Two nodes of three have one firmware: the third is behind, a fourth like the two is not. */
+static void firmware_by_fleet(void **state)
+{
+	static const struct machine nodes[] = {MACHINE("n1"), MACHINE("n2"), MACHINE("n3")};
+	struct test_tree trees[3];
+	const char *names[3];
+	struct node_fleet all;
+	struct fb_err e = {0};
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		machine_tree(&trees[i]);
+		machine_make(&trees[i], &nodes[i]);
+		names[i] = trees[i].dir;
+	}
+	old_firmware(&trees[2]);
+	const struct fb_opt_list list = {names, 3};
+	if (node_fleet_read(&list, "n0", &all, &e) != 0)
+		fail_msg("%s", e.msg);
+	for (int old = 0; old < 2; old++) {
+		static const struct machine own = MACHINE("n0");
+		struct examined x;
+		tree_begin(&x, &own);
+		if (old)
+			old_firmware(&x.tree);
+		open_node(&x);
+		x.node.fleet = all;
+		run_all(&x);
+		x.node.fleet = (struct node_fleet){.n = 0};
+		is(&x, "ib.fw_uniform", old ? "warn" : "pass");
+		examined_end(&x);
+	}
+	node_fleet_free(&all);
+	for (int i = 0; i < 3; i++)
+		tree_remove(&trees[i]);
+}
+
 /* Four of four are no half of eight. */
 static void four_of_four(void **state)
 {
@@ -179,6 +224,7 @@ int main(void)
 		cmocka_unit_test(loss_by_symmetry),
 		cmocka_unit_test(loss_by_expectation),
 		cmocka_unit_test(loss_by_fleet),
+		cmocka_unit_test(firmware_by_fleet),
 		cmocka_unit_test(four_of_four),
 		cmocka_unit_test(lost_gpu),
 		cmocka_unit_test(links_alone),

@@ -267,6 +267,36 @@ static void roce_on_vm_host(void **state)
 	}
 }
 
+/* One NIC of eight is set otherwise: it is named, and the seven are not. */
+static void odd_one(void **state)
+{
+	static const struct machine m = MACHINE("odd");
+	struct examined x;
+	(void)state;
+	tree_begin(&x, &m);
+	tree_file(&x.tree, "/sys/class/infiniband/mlx5_6", "fw_ver", "28.36.1010\n");
+	set_port(&x.tree, 3, "pkeys/0", "0x8001\n");
+	open_node(&x);
+	run_all(&x);
+	for (int i = 0; i < 8; i++) {
+		char at[16];
+		snprintf(at, sizeof(at), "mlx5_%d", i);
+		assert_string_equal(state_at(&x, "ib.fw_uniform", at), i == 6 ? "warn" : "pass");
+		assert_string_equal(state_at(&x, "ib.pkey/gid", at), i == 3 ? "warn" : "pass");
+	}
+	examined_end(&x);
+
+	/* Half and half: nobody is the rule, both are named. */
+	tree_begin(&x, &m);
+	for (int i = 0; i < 4; i++)
+		set_port(&x.tree, i, "pkeys/0", "0x8001\n");
+	open_node(&x);
+	run_all(&x);
+	assert_string_equal(state_at(&x, "ib.pkey/gid", "mlx5_0"), "warn");
+	assert_string_equal(state_at(&x, "ib.pkey/gid", "mlx5_7"), "warn");
+	examined_end(&x);
+}
+
 /* GPUs whose own NICs are gone: far ones, and too few near ones. */
 static void far_nics(void **state)
 {
@@ -453,6 +483,7 @@ int main(void)
 		cmocka_unit_test_prestate(bad, seen),
 		cmocka_unit_test_prestate(bare, seen),
 		cmocka_unit_test_prestate(roce_on_vm_host, seen),
+		cmocka_unit_test(odd_one),
 		cmocka_unit_test_prestate(far_nics, seen),
 		cmocka_unit_test_prestate(idle_gpus, seen),
 		cmocka_unit_test_prestate(recorded, seen),

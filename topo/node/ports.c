@@ -201,6 +201,44 @@ void node_port_role(struct node_run *c)
 		node_skip(c, "not available: no RDMA device here");
 }
 
+/* ---- what most have -------------------------------------------------------------------------- */
+
+/* How many devices have each of a few texts; a ninth text is left out. */
+struct tally {
+	struct {
+		const char *text;
+		const char *name; /* a device that has it */
+		size_t n;
+	} kind[8];
+	size_t used;
+};
+
+static void tally(struct tally *y, const char *text, const char *name)
+{
+	size_t k = 0;
+	while (k < y->used && strcmp(y->kind[k].text, text) != 0)
+		k++;
+	if (k == sizeof(y->kind) / sizeof(y->kind[0]))
+		return;
+	if (k == y->used) {
+		y->kind[k].text = text;
+		y->kind[k].name = name;
+		y->used++;
+	}
+	y->kind[k].n++;
+}
+
+/* The kind that speaks against the first one: of another text, and no rarer, so that of many alike
+ * only the odd one is named, and of two both. @return its index; -1: none */
+static int tally_against_first(const struct tally *y)
+{
+	int best = -1;
+	for (size_t k = 1; k < y->used; k++)
+		if (y->kind[k].n >= y->kind[best < 0 ? 0 : (size_t)best].n)
+			best = (int)k;
+	return best;
+}
+
 /* ---- firmware -------------------------------------------------------------------------------- */
 
 static bool same_board(const struct node *n, const struct node_dev *a, const struct node_dev *b)
@@ -212,9 +250,8 @@ static bool same_board(const struct node *n, const struct node_dev *a, const str
 	       n->t->pci[a->pci].device == n->t->pci[b->pci].device;
 }
 
-/* What the same board has on another node; "" where none tells. */
-static const char *fleet_firmware(
-	const struct node *n, const struct topo_rdma *r, const char **host)
+/* What the same board has on the other nodes, device by device. */
+static void tally_fleet(const struct node *n, const struct topo_rdma *r, struct tally *y)
 {
 	for (size_t i = 0; i < n->fleet.n; i++) {
 		const json_t *list = json_object_get(n->fleet.peer[i], "firmware"), *o;
@@ -222,14 +259,10 @@ static const char *fleet_firmware(
 		json_array_foreach (list, k, o) {
 			const char *fw = fb_json_str(o, "version", "");
 			if (*fw && r->board[0] &&
-				strcmp(fb_json_str(o, "board", ""), r->board) == 0 &&
-				strcmp(fw, r->fw) != 0) {
-				*host = fb_json_str(n->fleet.peer[i], "host", "another node");
-				return fw;
-			}
+				strcmp(fb_json_str(o, "board", ""), r->board) == 0)
+				tally(y, fw, fb_json_str(n->fleet.peer[i], "host", "another node"));
 		}
 	}
-	return "";
 }
 
 static void firmware_of(struct node_run *c, const struct node_dev *d)
@@ -237,7 +270,8 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 	struct node *n = c->n;
 	const struct topo_rdma *r = &n->t->rdma[d->rdma];
 	struct fb_finding f = node_finding(c, d->subject);
-	const char *board = r->board[0] ? r->board : "not told", *host = NULL, *other;
+	struct tally here = {.used = 0};
+	const char *board = r->board[0] ? r->board : "not told";
 	fb_find_read(&f, IB_DIR "/%s/{fw_ver,board_id}", r->name);
 	if (!r->fw[0]) {
 		fb_find(&f, FB_CHECK_SKIP, "%s",
@@ -246,19 +280,24 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 		return;
 	}
 	fb_find(&f, FB_CHECK_PASS, "firmware %s, board %s", r->fw, board);
-	other = fleet_firmware(n, r, &host);
-	if (*other) {
-		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
-		fb_find_expected(&f, host, "%s", other);
-	}
+	tally(&here, r->fw, d->name);
 	for (size_t i = 0; i < n->n_dev; i++) {
 		const struct node_dev *o = &n->dev[i];
-		if (o == d || o->rdma < 0 || !same_board(n, d, o) || !n->t->rdma[o->rdma].fw[0] ||
-			strcmp(n->t->rdma[o->rdma].fw, r->fw) == 0)
-			continue;
+		if (o != d && o->rdma >= 0 && same_board(n, d, o) && n->t->rdma[o->rdma].fw[0])
+			tally(&here, n->t->rdma[o->rdma].fw, o->name);
+	}
+	int usual = tally_against_first(&here);
+	if (usual >= 0) {
 		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
 		fb_find_expected(&f, "the same board in this node", "%s as on %s",
-			n->t->rdma[o->rdma].fw, o->name);
+			here.kind[usual].text, here.kind[usual].name);
+	} else {
+		tally_fleet(n, r, &here);
+		usual = tally_against_first(&here);
+	}
+	if (usual >= 0 && f.state == FB_CHECK_PASS) {
+		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
+		fb_find_expected(&f, here.kind[usual].name, "%s", here.kind[usual].text);
 	}
 	if (n->expect.firmware[0] && d->role == NODE_ROLE_COMPUTE) {
 		fb_find(&f, strcmp(r->fw, n->expect.firmware) ? FB_CHECK_WARN : f.state,
@@ -419,10 +458,31 @@ static int pkeys_text(const struct node *n, const struct port *p, char *buf, siz
 	return k < 0 ? -1 : used;
 }
 
+/* The keys of each RDMA device's first port, by device. */
+struct pkeys {
+	bool told;
+	char text[96];
+};
+
+static void read_pkeys(const struct node *n, struct pkeys *keys)
+{
+	for (size_t i = 0; i < n->n_dev; i++) {
+		const struct node_dev *d = &n->dev[i];
+		const struct topo_rdma *r = d->rdma >= 0 ? &n->t->rdma[d->rdma] : NULL;
+		if (!r || r->n_ports == 0)
+			continue;
+		struct port p = {.d = d, .dev = r, .p = r->ports};
+		snprintf(p.dir, sizeof(p.dir), IB_DIR "/%s/ports/%u", r->name, p.p->num);
+		keys[i].told = pkeys_text(n, &p, keys[i].text, sizeof(keys[i].text)) >= 0;
+	}
+}
+
 static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_finding *f)
 {
 	struct node *n = c->n;
-	char own[96], other[96], why[160];
+	const struct pkeys *keys = c->own;
+	struct tally here = {.used = 0};
+	char own[96], why[160];
 	int k = pkeys_text(n, p, own, sizeof(own));
 	fb_find_read(f, "%s/pkeys/*", p->dir);
 	fb_find_expected(f, "NICs of one job must share a partition", "the same keys on all");
@@ -431,20 +491,20 @@ static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_find
 		return;
 	}
 	fb_find(f, FB_CHECK_PASS, "%s", k ? own : "none");
+	tally(&here, own, p->dev->name);
 	for (size_t i = 0; i < n->n_dev; i++) {
 		const struct node_dev *d = &n->dev[i];
-		if (d->rdma < 0 || d == p->d || d->role != p->d->role)
+		if (d->rdma < 0 || d == p->d || d->role != p->d->role || !keys[i].told)
 			continue;
-		struct port o = {
-			.d = d, .dev = &n->t->rdma[d->rdma], .p = n->t->rdma[d->rdma].ports};
-		if (o.dev->n_ports == 0 || strcmp(o.p->link_layer, p->p->link_layer) != 0)
-			continue;
-		snprintf(o.dir, sizeof(o.dir), IB_DIR "/%s/ports/%u", o.dev->name, o.p->num);
-		if (pkeys_text(n, &o, other, sizeof(other)) < 0 || strcmp(own, other) == 0)
-			continue;
-		fb_find(f, FB_CHECK_WARN, "%s; %s has %s", k ? own : "none", o.dev->name,
-			*other ? other : "none");
+		const struct topo_rdma *r = &n->t->rdma[d->rdma];
+		if (strcmp(r->ports[0].link_layer, p->p->link_layer) == 0)
+			tally(&here, keys[i].text, r->name);
 	}
+	int usual = tally_against_first(&here);
+	const char *text = usual >= 0 ? here.kind[usual].text : NULL;
+	if (text)
+		fb_find(f, FB_CHECK_WARN, "%s; %s has %s", k ? own : "none", here.kind[usual].name,
+			*text ? text : "none");
 }
 
 /* Is there a RoCE v2 GID? @return 1, 0, -1: the types are not told */
@@ -495,7 +555,16 @@ static void pkey_gid_of(struct node_run *c, const struct port *p)
 
 void node_pkey_gid(struct node_run *c)
 {
+	struct pkeys *keys = calloc(c->n->n_dev + 1, sizeof(*keys));
+	if (!keys) {
+		node_skip(c, "no memory");
+		return;
+	}
+	read_pkeys(c->n, keys);
+	c->own = keys;
 	each_port(c, pkey_gid_of, "RDMA");
+	c->own = NULL;
+	free(keys);
 }
 
 /* ---- PFC ------------------------------------------------------------------------------------- */
