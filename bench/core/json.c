@@ -88,6 +88,34 @@ void fb_json_set_str(json_t *obj, const char *key, const char *s)
 	json_object_set_new(obj, key, v);
 }
 
+static bool same_members(const json_t *a, const json_t *b)
+{
+	const char *key;
+	json_t *v;
+	if (json_object_size(a) != json_object_size(b))
+		return false;
+	json_object_foreach ((json_t *)a, key, v)
+		if (!fb_json_same(v, json_object_get(b, key)))
+			return false;
+	return true;
+}
+
+bool fb_json_same(const json_t *a, const json_t *b)
+{
+	if (json_is_object(a) && json_is_object(b))
+		return same_members(a, b);
+	if (json_is_array(a) && json_is_array(b)) {
+		size_t n = json_array_size(a);
+		bool same = n == json_array_size(b);
+		for (size_t i = 0; i < n && same; i++)
+			same = fb_json_same(json_array_get(a, i), json_array_get(b, i));
+		return same;
+	}
+	if (json_is_number(a) && json_is_number(b) && json_typeof(a) != json_typeof(b))
+		return json_number_value(a) == json_number_value(b);
+	return a == b || json_equal(a, b);
+}
+
 void fb_json_set_bool(json_t *obj, const char *key, int v)
 {
 	json_object_set_new(obj, key, json_boolean(v));
