@@ -40,32 +40,6 @@ void fb_json_set_int(json_t *obj, const char *key, int64_t v)
 	json_object_set_new(obj, key, json_integer(v));
 }
 
-/* Length of the valid UTF-8 sequence at s (1..4), or 0. Table 3-7 of the Unicode standard. */
-static size_t utf8_len(const unsigned char *s)
-{
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	size_t n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	unsigned char lo = 0x80, hi = 0xbf;
-	if (s[0] == 0xe0)
-		lo = 0xa0;
-	else if (s[0] == 0xed)
-		hi = 0x9f;
-	else if (s[0] == 0xf0)
-		lo = 0x90;
-	else if (s[0] == 0xf4)
-		hi = 0x8f;
-	if (s[1] < lo || s[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return n;
-}
-
 void fb_json_set_str(json_t *obj, const char *key, const char *s)
 {
 	if (!s)
@@ -73,8 +47,8 @@ void fb_json_set_str(json_t *obj, const char *key, const char *s)
 	json_t *v = json_string(s);
 	if (!v) {
 		struct fb_strbuf b = {0};
-		for (const unsigned char *p = (const unsigned char *)s; *p;) {
-			size_t n = utf8_len(p);
+		for (const char *p = s; *p;) {
+			size_t n = fb_utf8_len(p);
 			if (n > 0)
 				fb_strbuf_addn(&b, p, n);
 			else
