@@ -20,7 +20,6 @@
 #include "bench/core/result.h"
 #include "bench/core/stop.h"
 #include "bench/core/tell.h"
-#include "bench/core/units.h"
 
 #define BATCH_TARGET_NS 30000000u /* long against the order's round trip, short for a stop */
 #define BATCH_MOST_NS   500000000u
@@ -530,26 +529,10 @@ static int publish(struct fb_run *run, struct fb_err *e)
 	return rc < 0 ? give_up(run, e) : 0;
 }
 
-/* All points by --duration: what cannot end before the command's own deadline is better known now
- * than when it strikes. */
-static int time_for_all(struct fb_run *run, struct fb_err *e)
-{
-	double need = (double)run->rc.duration_ns * run->points.n;
-	double have = (double)fb_doc_timeout(run->doc);
-	char each[32], all[32], limit[32];
-	if (have <= 0 || need <= have)
-		return 0;
-	fb_fail_usage(e, "%u points of %s each need %s, and --timeout ends the command after %s",
-		run->points.n, fb_fmt_duration((double)run->rc.duration_ns, each, sizeof(each)),
-		fb_fmt_duration(need, all, sizeof(all)),
-		fb_fmt_duration(have, limit, sizeof(limit)));
-	fb_hint(e, "give a longer --timeout, a shorter --duration, or fewer points");
-	return -EINVAL;
-}
-
 static int all_points(struct fb_run *run, struct fb_tell *tell, struct fb_err *e)
 {
-	if (time_for_all(run, e) < 0) {
+	if (fb_timeout_fits(fb_doc_timeout(run->doc), run->points.n, "points", run->rc.duration_ns,
+		    "fewer points", e) < 0) {
 		int rc = give_up(run, e);
 		fb_doc_error(run->doc, e);
 		return rc;

@@ -22,19 +22,13 @@ static const json_t *get(const json_t *o, const char *key)
 	return json_object_get(o, key);
 }
 
-/* Absent is the same as absent (for json_equal it is not). */
-static bool same(const json_t *a, const json_t *b)
-{
-	return a == b || json_equal(a, b);
-}
-
 static void look(struct walk *w, const char *name, const json_t *const *v, const bool *has)
 {
 	size_t first = 0;
 	while (first < w->n && !has[first])
 		first++;
 	for (size_t i = first + 1; i < w->n && !w->enough; i++) {
-		if (!has[i] || same(v[first], v[i]))
+		if (!has[i] || fb_json_same(v[first], v[i]))
 			continue;
 		struct alike_fact f = {name, w->host, w->judged, v, has};
 		w->enough = w->visit(w->arg, &f);

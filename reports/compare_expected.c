@@ -11,6 +11,7 @@
 
 #include "bench/core/json.h"
 #include "bench/core/stats.h"
+#include "bench/core/strbuf.h"
 #include "bench/core/units.h"
 #include "reports/compare_priv.h"
 #include "embed.h"
@@ -387,16 +388,17 @@ void expected_print(const struct expected *x, FILE *out)
 		"bound", "unit", "verdict");
 	for (size_t i = 0; i < x->n_findings; i++) {
 		const struct expected_finding *f = &x->finding[i];
-		char name[240];
+		char name[240], safe[640];
 		snprintf(name, sizeof(name), "%s %s", f->name[0] ? f->name : f->row->cases,
 			f->row->metric);
-		fprintf(out, "%-44s", name);
+		fprintf(out, "%-44s", fb_safe_text(name, safe, sizeof(safe)));
 		limit(f->seen, out);
 		limit(f->row->lower, out);
 		limit(f->row->upper, out);
 		limit(f->bound, out);
 		fprintf(out, " %-6s %s%s%s\n    by %s\n", f->row->unit, state_names[f->state],
-			f->why[0] ? ": " : "", f->why, f->row->source);
+			f->why[0] ? ": " : "", fb_safe_text(f->why, safe, sizeof(safe)),
+			f->row->source);
 	}
 	fprintf(out, "\n%s: %zu expectations%s\n", state_word(x), x->n_findings,
 		x->wrong_data ? "; the run records wrong data" : "");

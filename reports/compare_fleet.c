@@ -9,13 +9,14 @@
 
 #include "bench/core/json.h"
 #include "bench/core/stats.h"
+#include "bench/core/strbuf.h"
 
 static void host_name(const json_t *doc, const char *path, char *name, size_t len)
 {
 	const json_t *host =
 		json_array_get(json_object_get(json_object_get(doc, "system"), "hosts"), 0);
 	const char *slash = strrchr(path, '/');
-	snprintf(name, len, "%s", fb_json_str(host, "name", slash ? slash + 1 : path));
+	fb_safe_text(fb_json_str(host, "name", slash ? slash + 1 : path), name, len);
 }
 
 int fleet_load(const char *dir, struct fleet *f, struct fb_err *e)

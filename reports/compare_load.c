@@ -16,6 +16,7 @@
 #include "bench/core/hist.h"
 #include "bench/core/json.h"
 #include "bench/core/result.h"
+#include "bench/core/strbuf.h"
 #include "reports/alike.h"
 #include "reports/compare_priv.h"
 #include "reports/report_priv.h"
@@ -57,11 +58,20 @@ static void fit(char *buf, size_t len, const char *s)
 	snprintf(buf, len, "%.*s~%016llx", (int)(len - 18), s, (unsigned long long)hash);
 }
 
+/* The same of a text that may come from anybody: no byte of it steers the terminal it is shown on.
+ */
+static void fit_safe(char *buf, size_t len, const char *s)
+{
+	char raw[160], safe[4 * sizeof(raw)];
+	fit(raw, sizeof(raw), s);
+	fit(buf, len, fb_safe_text(raw, safe, sizeof(safe)));
+}
+
 static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char *what, double q)
 {
 	char name[sizeof(c->v->name)], metric[sizeof(c->v->metric)];
-	fit(name, sizeof(name), fb_json_str(r, "case", "?"));
-	fit(metric, sizeof(metric), what);
+	fit_safe(name, sizeof(name), fb_json_str(r, "case", "?"));
+	fit_safe(metric, sizeof(metric), what);
 	/* Launches list their results in one order: the next one is mostly the one after the last.
 	 */
 	for (size_t k = 1; k <= c->n; k++) {
@@ -82,7 +92,7 @@ static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char 
 	memset(m, 0, sizeof(*m));
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	snprintf(m->metric, sizeof(m->metric), "%s", metric);
-	snprintf(m->unit, sizeof(m->unit), "%s", fb_json_str(r, "unit", ""));
+	fb_safe_text(fb_json_str(r, "unit", ""), m->unit, sizeof(m->unit));
 	m->lower = strcmp(fb_json_str(r, "better", "higher"), "lower") == 0;
 	m->time = strcmp(m->unit, "ns") == 0;
 	m->q = q;

@@ -74,7 +74,7 @@ static void count_verdicts(const struct cmp *c, size_t count[CMP_VERDICTS], size
 
 static void print_metric(const struct cmp_metric *m, int width, FILE *out)
 {
-	char name[240], a[48], b[48], moved[64], text[1200];
+	char name[240], a[48], b[48], moved[64], text[1200], safe[2400];
 	snprintf(name, sizeof(name), "%s %s", m->name, m->metric);
 	fprintf(out, "%c %-*s %12s %12s  %-26s ", m->gated ? '*' : ' ', width, name,
 		human(m, median_of(&m->base), a, sizeof(a)),
@@ -83,7 +83,7 @@ static void print_metric(const struct cmp_metric *m, int width, FILE *out)
 		fprintf(out, "%-8.2g ", m->p);
 	else
 		fprintf(out, "%-8s ", "-");
-	fprintf(out, "%s\n", verdict(m, text, sizeof(text)));
+	fprintf(out, "%s\n", fb_safe_text(verdict(m, text, sizeof(text)), safe, sizeof(safe)));
 }
 
 /* The most over the gated metrics of one of their figures; NAN: none has it. */

@@ -216,12 +216,6 @@ static bool is_factor(const char *key, const json_t *v)
 	return !json_is_object(v) && !json_is_array(v);
 }
 
-/* Absent is the same as absent (for json_equal it is not). */
-static bool same(const json_t *a, const json_t *b)
-{
-	return a == b || json_equal(a, b);
-}
-
 /* Has b every factor of a, with the same value, `but` left aside? */
 static bool within(const json_t *a, const json_t *b, const char *but)
 {
@@ -229,7 +223,7 @@ static bool within(const json_t *a, const json_t *b, const char *but)
 	json_t *v;
 	json_object_foreach ((json_t *)a, key, v)
 		if (strcmp(key, but) != 0 && is_factor(key, v) &&
-			!json_equal(v, json_object_get(b, key)))
+			!fb_json_same(v, json_object_get(b, key)))
 			return false;
 	return true;
 }
@@ -250,10 +244,10 @@ static enum effect effect_of(
 		for (size_t k = 0; k < i && belongs[i] == figure; k++) {
 			const json_t *b = json_object_get(json_array_get(results, k), "params");
 			if (belongs[k] != figure ||
-				same(json_object_get(a, key), json_object_get(b, key)) ||
+				fb_json_same(json_object_get(a, key), json_object_get(b, key)) ||
 				!within(a, b, key) || !within(b, a, key))
 				continue;
-			if (json_equal(json_object_get(a, "size"), json_object_get(b, "size")))
+			if (fb_json_same(json_object_get(a, "size"), json_object_get(b, "size")))
 				return BY_ITSELF;
 			found = BY_SIZE;
 		}
@@ -285,7 +279,7 @@ static json_t *varying_params(
 				continue;
 			if (!seen)
 				json_object_set(first, key, v);
-			else if (!json_equal(seen, v))
+			else if (!fb_json_same(seen, v))
 				json_object_set_new(varies, key, json_true());
 			if (!seen && n > 0)
 				json_object_set_new(partial, key, json_true());

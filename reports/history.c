@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "bench/core/strbuf.h"
 
 /* With fewer runs no split reaches HISTORY_MAX_P: 7 against 7 give 0.0006. */
 #define LEAST_RUNS 13
@@ -15,8 +16,10 @@
 static void run_name(const json_t *doc, const char *path, char *name, size_t len)
 {
 	const json_t *run = json_object_get(doc, "run"), *tool = json_object_get(doc, "tool");
-	snprintf(name, len, "%.40s %.40s", fb_json_str(run, "started", path),
+	char raw[96];
+	snprintf(raw, sizeof(raw), "%.40s %.40s", fb_json_str(run, "started", path),
 		fb_json_str(tool, "git", "?"));
+	fb_safe_text(raw, name, len);
 }
 
 /* The least change that counts: as in compare's gate, by kind of metric. */

@@ -41,18 +41,21 @@ static const struct tool {
 
 /* ---- what readers use ------------------------------------------------------------------------ */
 
-/* Colours of a terminal, in place. */
+/* Colours of a terminal, and where a progress bar moves its cursor (ECMA-48's control sequences),
+ * in place. One that does not end as it must takes nothing along of what follows. */
 static void strip_colours(char *s)
 {
 	char *to = s;
 	while (*s) {
-		if (s[0] == '\033' && s[1] == '[') {
-			s += 2 + strcspn(s + 2, "mK");
-			if (*s)
-				s++;
+		if (s[0] != '\033' || s[1] != '[') {
+			*to++ = *s++;
 			continue;
 		}
-		*to++ = *s++;
+		s += 2;
+		while (*s >= 0x20 && *s <= 0x3f)
+			s++;
+		if (*s >= 0x40 && *s <= 0x7e)
+			s++;
 	}
 	*to = '\0';
 }

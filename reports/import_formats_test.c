@@ -500,6 +500,17 @@ static void torchtitan_logs(void **state)
 	has(r, "torchtitan.step", "mfu_6n", 5000 * 6 * 8e9 / 1e15);
 	assert_int_equal(fb_json_int(find(r, "torchtitan.step", "tokens_per_s"), "n", 0), 9);
 	json_decref(r);
+	/* A progress bar shares the terminal: its cursor moves, hides, and clears what it wrote. */
+	r = imported("torchtitan",
+		"\033[?25l\033[2K\033[1G 10%|#    | 1/10\r\033[A\033[Kstep:  1  loss: 9.0  tps: 100\n"
+		"\033[1A\033[2Jstep:  2  loss: 8.0  tps: 4,000  tflops: 2.0\n"
+		"\033[?25h\033[12;40Hstep:  3  loss: 7.0  tps: 4,000  tflops: 2.0\n"
+		"\033[38;\033[0mstep:  4  loss: 6.0  tps: 4,000  tflops: 2.0\033[",
+		4);
+	has(r, "torchtitan.step", "tokens_per_s", 4000);
+	has(r, "torchtitan.step", "loss", 6.0);
+	assert_int_equal(fb_json_int(find(r, "torchtitan.step", "tokens_per_s"), "n", 0), 3);
+	json_decref(r);
 	/* Until 2024: words. A loss that became nan is told. */
 	r = imported("torchtitan",
 		"step:  1  loss: 12.25  memory: 27.50GiB(28.94%)  wps: 900  mfu: 8.70%\n"

@@ -181,7 +181,7 @@ static void gather(json_t **values, const json_t *v)
 	size_t i;
 	json_t *one = v ? json_incref((json_t *)v) : json_string("absent");
 	json_array_foreach (*values, i, x)
-		if (json_equal(x, one)) {
+		if (fb_json_same(x, one)) {
 			json_decref(one);
 			return;
 		}
@@ -202,7 +202,7 @@ static bool met_in_another_host(struct collector *c, const struct alike_fact *f)
 		if (x->host < 0 || strcmp(x->name, f->name) != 0)
 			continue;
 		while (k < c->o->n && x->has[k] == f->has[k] &&
-			(!f->has[k] || x->v[k] == f->v[k] || json_equal(x->v[k], f->v[k])))
+			(!f->has[k] || fb_json_same(x->v[k], f->v[k])))
 			k++;
 		x->hosts += k == c->o->n;
 		if (k == c->o->n)

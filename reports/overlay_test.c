@@ -15,7 +15,7 @@
 #include "reports/report.h"
 #include "reports/test_page.h"
 
-#define SMALL FB_TESTDATA("reports", "small.json")
+static const char small_path[] = FB_TESTDATA("reports", "small.json");
 
 #define HOSTILE "`touch owned`|'; \"<script>alert(1)</script>\n# x&"
 
@@ -28,7 +28,7 @@ struct runs {
 static json_t *small(void)
 {
 	struct fb_err e = {0};
-	json_t *doc = fb_doc_load(SMALL, &e);
+	json_t *doc = fb_doc_load(small_path, &e);
 	if (!doc)
 		fail_msg("%s", e.msg);
 	/* As of one command: a plan's options stand beside its document. */
@@ -176,6 +176,40 @@ static void one_run_twice(void **state)
 	assert_null(strstr(page, "not like for like"));
 	assert_null(strstr(page, "Not in every run"));
 	free(page);
+	overlay_free(&o);
+	stop(&r);
+}
+
+/* Another program that handled the document wrote 1 where 1.0 stood, or the other way round. */
+static void to_reals(json_t *v)
+{
+	const char *key;
+	json_t *x;
+	size_t i;
+	json_object_foreach (v, key, x)
+		if (json_is_integer(x))
+			json_object_set_new(v, key, json_real((double)json_integer_value(x)));
+		else
+			to_reals(x);
+	json_array_foreach (v, i, x)
+		to_reals(x);
+}
+
+static void numbers_however_written(void **state)
+{
+	struct runs r;
+	struct overlay o;
+	json_t *other = small(), *x;
+	size_t i;
+	json_array_foreach (json_object_get(other, "results"), i, x)
+		to_reals(json_object_get(x, "facts"));
+	to_reals(json_object_get(other, "config"));
+	to_reals(json_object_get(json_object_get(other, "system"), "hosts"));
+	start(&r);
+	add(&r, "a", small());
+	add(&r, "b", other);
+	load(&r, &o);
+	assert_int_equal(o.n_facts, 0);
 	overlay_free(&o);
 	stop(&r);
 }
@@ -607,7 +641,7 @@ static void words_of_the_command(void **state)
 	p[1] = r.path[1];
 	assert_int_equal(REPORT(p[0], "/nonexistent"), FB_EXIT_USAGE);
 	assert_int_equal(REPORT(p[0], r.dir), FB_EXIT_USAGE); /* a folder without run.json */
-	assert_int_equal(REPORT(p[0], p[1], "--with", SMALL), FB_EXIT_USAGE);
+	assert_int_equal(REPORT(p[0], p[1], "--with", small_path), FB_EXIT_USAGE);
 	assert_int_equal(REPORT(p[0], p[1], "--junit", "x.xml"), FB_EXIT_USAGE);
 	assert_int_equal(REPORT(p[0], p[1], "--prometheus", "x.prom"), FB_EXIT_USAGE);
 	assert_int_equal(REPORT(p[0], p[1], "--label", "one"), FB_EXIT_USAGE);
@@ -616,6 +650,15 @@ static void words_of_the_command(void **state)
 	assert_int_equal(
 		REPORT(p[0], p[0], p[0], p[0], p[0], p[0], p[0], p[0], p[0]), FB_EXIT_USAGE);
 	assert_int_equal(REPORT("--history", r.dir, p[0], p[1]), FB_EXIT_USAGE);
+	/* A page has a folder beside it: none is made beside the standard output. */
+	assert_int_equal(REPORT(p[0], p[1], "-o", "-"), FB_EXIT_USAGE);
+	assert_int_equal(REPORT(p[0], "-o", "-"), FB_EXIT_USAGE);
+	assert_int_equal(access("-.plots", F_OK), -1);
+	/* Options that would be lost without a word. */
+	assert_int_equal(REPORT(p[0], p[1], "--json"), FB_EXIT_USAGE);
+	assert_int_equal(REPORT(p[0], "--json"), FB_EXIT_USAGE);
+	assert_int_equal(REPORT("--history", r.dir, "--label", "a"), FB_EXIT_USAGE);
+	assert_int_equal(REPORT("--history", r.dir, "--with", small_path), FB_EXIT_USAGE);
 	stop(&r);
 }
 
@@ -688,6 +731,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_run_twice),
+		cmocka_unit_test(numbers_however_written),
 		cmocka_unit_test(every_kind_of_fact),
 		cmocka_unit_test(compare_asks_the_same),
 		cmocka_unit_test(what_is_not_told),

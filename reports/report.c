@@ -369,6 +369,14 @@ static int write_text(enum text_kind kind, const char *path, const json_t *doc, 
 	return rc;
 }
 
+#define NOT_JSON "--json is for --history: the document itself is JSON"
+
+/* Pages and pictures have folders beside them: no place for those beside the standard output. */
+static bool no_file(const struct report_cfg *cfg)
+{
+	return cfg->output && strcmp(cfg->output, "-") == 0;
+}
+
 static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 {
 	struct paths p = {0};
@@ -379,10 +387,12 @@ static int make_report(const struct report_cfg *cfg, struct fb_err *e)
 		    (!machines || cfg->format == FORMAT_HTML || cfg->output || cfg->plots_only);
 	if (cfg->labels.n > 0)
 		return fb_fail_usage(e, "--label names several runs: give them as arguments");
-	if (png && cfg->output && strcmp(cfg->output, "-") == 0)
+	if (cfg->json)
+		return fb_fail_usage(e, NOT_JSON);
+	if ((png || html) && no_file(cfg))
 		return fb_fail_usage(e,
-			"--format png makes several files: name the overview's with "
-			"-o FILE.png");
+			"--format %s makes several files: name the %s with -o FILE.%s",
+			png ? "png" : "html", png ? "overview's" : "page's", png ? "png" : "html");
 	if (md && cfg->plots_only)
 		return fb_fail_usage(e, NO_PICTURES);
 	int rc = find_paths(cfg, &p, e);
@@ -431,6 +441,12 @@ static int lay_over(const struct report_cfg *cfg, struct fb_err *e)
 		return fb_fail_usage(e, "--label: %zu names for %zu runs", cfg->labels.n, n);
 	if (cfg->format == FORMAT_MD && cfg->plots_only)
 		return fb_fail_usage(e, NO_PICTURES);
+	if (cfg->json)
+		return fb_fail_usage(e, NOT_JSON);
+	if (cfg->format != FORMAT_MD && no_file(cfg))
+		return fb_fail_usage(e,
+			"the page has a folder beside it: name it with -o FILE.html, or give "
+			"--format md");
 	for (size_t i = 1; i < n; i++)
 		path[i] = cfg->beside.v[i - 1];
 	struct overlay_cfg all = {.path = path,
@@ -446,7 +462,7 @@ static int print_history(const struct report_cfg *cfg, struct fb_err *e)
 {
 	struct history h;
 	if (cfg->input || cfg->output || cfg->plots_only || cfg->format || cfg->prometheus ||
-		cfg->junit)
+		cfg->junit || cfg->labels.n > 0 || cfg->with.n > 0)
 		return fb_fail_usage(e, "--history makes no page: give nothing but --json besides");
 	int rc = history_load(cfg->history, &h, e);
 	if (rc != 0)

@@ -12,7 +12,6 @@
 #include "bench/core/json.h"
 #include "bench/core/result.h"
 #include "bench/core/sysinfo.h"
-#include "bench/core/units.h"
 #include "verbs/incast_cmd.h"
 #include "verbs/incast_run.h"
 
@@ -200,24 +199,6 @@ static int check_hosts(const struct incast_options *o, struct fb_err *e)
 	return 0;
 }
 
-/* What cannot end before the command's own deadline is better known now. */
-static int check_time(const struct incast_options *o, struct fb_err *e)
-{
-	uint64_t steps = (o->ramp ? o->senders.n : 1) + (o->victim ? 1 : 0);
-	double need = (double)o->duration_ns * (double)steps;
-	char each[32], all[32], limit[32];
-
-	if (!o->out.timeout || need <= (double)o->out.timeout)
-		return 0;
-	fb_fail_usage(e, "%llu steps of %s each need %s, and --timeout ends the command after %s",
-		(unsigned long long)steps,
-		fb_fmt_duration((double)o->duration_ns, each, sizeof each),
-		fb_fmt_duration(need, all, sizeof all),
-		fb_fmt_duration((double)o->out.timeout, limit, sizeof limit));
-	fb_hint(e, "give a longer --timeout, a shorter --duration, or leave --ramp out");
-	return -EINVAL;
-}
-
 static int take_params(struct verbs_params *p, const struct incast_options *o, struct fb_err *e)
 {
 	static char op[] = "read";
@@ -236,7 +217,8 @@ static int take_params(struct verbs_params *p, const struct incast_options *o, s
 		return rc;
 	if (o->duration_ns < 10000000u || o->duration_ns > 3600000000000ull)
 		return fb_fail_usage(e, "--duration must be from 10ms to 1h");
-	rc = check_time(o, e);
+	rc = fb_timeout_fits(o->out.timeout, (o->ramp ? o->senders.n : 1) + (o->victim ? 1 : 0),
+		"steps", o->duration_ns, "leave --ramp out", e);
 	if (rc)
 		return rc;
 	v.op = op;

@@ -40,32 +40,6 @@ void fb_json_set_int(json_t *obj, const char *key, int64_t v)
 	json_object_set_new(obj, key, json_integer(v));
 }
 
-/* Length of the valid UTF-8 sequence at s (1..4), or 0. Table 3-7 of the Unicode standard. */
-static size_t utf8_len(const unsigned char *s)
-{
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	size_t n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	unsigned char lo = 0x80, hi = 0xbf;
-	if (s[0] == 0xe0)
-		lo = 0xa0;
-	else if (s[0] == 0xed)
-		hi = 0x9f;
-	else if (s[0] == 0xf0)
-		lo = 0x90;
-	else if (s[0] == 0xf4)
-		hi = 0x8f;
-	if (s[1] < lo || s[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return n;
-}
-
 void fb_json_set_str(json_t *obj, const char *key, const char *s)
 {
 	if (!s)
@@ -73,8 +47,8 @@ void fb_json_set_str(json_t *obj, const char *key, const char *s)
 	json_t *v = json_string(s);
 	if (!v) {
 		struct fb_strbuf b = {0};
-		for (const unsigned char *p = (const unsigned char *)s; *p;) {
-			size_t n = utf8_len(p);
+		for (const char *p = s; *p;) {
+			size_t n = fb_utf8_len(p);
 			if (n > 0)
 				fb_strbuf_addn(&b, p, n);
 			else
@@ -86,6 +60,34 @@ void fb_json_set_str(json_t *obj, const char *key, const char *s)
 		free(clean);
 	}
 	json_object_set_new(obj, key, v);
+}
+
+static bool same_members(const json_t *a, const json_t *b)
+{
+	const char *key;
+	json_t *v;
+	if (json_object_size(a) != json_object_size(b))
+		return false;
+	json_object_foreach ((json_t *)a, key, v)
+		if (!fb_json_same(v, json_object_get(b, key)))
+			return false;
+	return true;
+}
+
+bool fb_json_same(const json_t *a, const json_t *b)
+{
+	if (json_is_object(a) && json_is_object(b))
+		return same_members(a, b);
+	if (json_is_array(a) && json_is_array(b)) {
+		size_t n = json_array_size(a);
+		bool same = n == json_array_size(b);
+		for (size_t i = 0; i < n && same; i++)
+			same = fb_json_same(json_array_get(a, i), json_array_get(b, i));
+		return same;
+	}
+	if (json_is_number(a) && json_is_number(b) && json_typeof(a) != json_typeof(b))
+		return json_number_value(a) == json_number_value(b);
+	return a == b || json_equal(a, b);
 }
 
 void fb_json_set_bool(json_t *obj, const char *key, int v)

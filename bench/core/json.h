@@ -7,6 +7,7 @@
 #define FB_CORE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,10 @@ void fb_json_set_bool(json_t *obj, const char *key, int v);
 const char *fb_json_str(const json_t *obj, const char *key, const char *def);
 int64_t fb_json_int(const json_t *obj, const char *key, int64_t def);
 double fb_json_num(const json_t *obj, const char *key, double def);
+
+/** The same value? As json_equal(), but absent (NULL) is the same as absent, and 0 as 0.0: which of
+ * them a number is written as depends on the program that wrote it last. */
+bool fb_json_same(const json_t *a, const json_t *b);
 
 /** Parse with duplicates rejected. @return new reference, NULL with "name:line:column: why" (exit
  * 2) */

@@ -132,12 +132,37 @@ static void test_write_failures(void **state)
 	assert_int_equal(fb_write_file_atomic("/tmp/", "x", 1, &e), -EISDIR);
 }
 
+static void test_same(void **st)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {{"0", "0.0", true}, {"1", "1.5", false}, {"[1, 2.0]", "[1.0, 2]", true},
+		{"[1, 2]", "[1]", false},
+		{"{\"a\": 1, \"b\": [0]}", "{\"b\": [0.0], \"a\": 1.0}", true},
+		{"{\"a\": 1}", "{\"b\": 1}", false}, {"{\"a\": 1}", "{}", false},
+		{"{}", "[]", false}, {"\"1\"", "1", false}, {"null", "null", true},
+		{"false", "0", false}, {"9007199254740993", "9007199254740992", false}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *a = json_loads(rows[i].a, JSON_DECODE_ANY, NULL),
+		       *b = json_loads(rows[i].b, JSON_DECODE_ANY, NULL);
+		assert_true(a && b);
+		if (fb_json_same(a, b) != rows[i].same || fb_json_same(b, a) != rows[i].same)
+			fail_msg("%s and %s", rows[i].a, rows[i].b);
+		assert_false(fb_json_same(a, NULL));
+		json_decref(a);
+		json_decref(b);
+	}
+	assert_true(fb_json_same(NULL, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_getters),
+		cmocka_unit_test(test_same),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_write_failures),
 	};

@@ -58,6 +58,20 @@ static void write_line(const char *line, size_t len)
 	}
 }
 
+/* Messages quote files and children: no byte of theirs steers the terminal. Lines stay lines. */
+static void tame(char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)s[i],
+			      next = i + 1 < len ? (unsigned char)s[i + 1] : 0;
+		bool c1 = c == 0xc2 && next >= 0x80 && next < 0xa0;
+		if (c1)
+			s[i + 1] = '?';
+		if (c1 || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t'))
+			s[i] = '?';
+	}
+}
+
 void fb_log(enum fb_log_level level, const char *fmt, ...)
 {
 	if (!fb_log_enabled(level))
@@ -73,6 +87,7 @@ void fb_log(enum fb_log_level level, const char *fmt, ...)
 	size_t len = (size_t)n + (m > 0 ? (size_t)m : 0);
 	if (len > sizeof(line) - 2)
 		len = sizeof(line) - 2;
+	tame(line, len);
 	line[len++] = '\n';
 	write_line(line, len);
 }

@@ -97,6 +97,15 @@ static void test_long_lines_end(void **st)
 	assert_int_equal(s[strlen(s) - 1], '\n');
 }
 
+/* What a file or a child gave does not steer the terminal; lines and other scripts stay. */
+static void test_nothing_steers(void **st)
+{
+	begin();
+	fb_error("a\x1b[2J\x07\r\x7f \xc2\x9b"
+		 "5n \xc3\xa9\tb\n  c");
+	assert_string_equal(end(), "fabricbench: error: a?[2J??? ??5n \xc3\xa9\tb\n  c\n");
+}
+
 /* stderr is a file here, not a terminal: no progress lines in logs. */
 static void test_no_progress_into_files(void **st)
 {
@@ -113,6 +122,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_prefix_and_errors),
 		cmocka_unit_test(test_long_lines_end),
+		cmocka_unit_test(test_nothing_steers),
 		cmocka_unit_test(test_no_progress_into_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -457,6 +457,21 @@ uint64_t fb_doc_timeout(const struct fb_doc *d)
 	return d->timeout_ns;
 }
 
+int fb_timeout_fits(uint64_t timeout_ns, uint64_t n, const char *what, uint64_t each_ns,
+	const char *fewer, struct fb_err *e)
+{
+	double need = (double)each_ns * (double)n;
+	char each[32], all[32], limit[32];
+	if (timeout_ns == 0 || need <= (double)timeout_ns)
+		return 0;
+	fb_fail_usage(e, "%llu %s of %s each need %s, and --timeout ends the command after %s",
+		(unsigned long long)n, what, fb_fmt_duration((double)each_ns, each, sizeof(each)),
+		fb_fmt_duration(need, all, sizeof(all)),
+		fb_fmt_duration((double)timeout_ns, limit, sizeof(limit)));
+	fb_hint(e, "give a longer --timeout, a shorter --duration, or %s", fewer);
+	return -EINVAL;
+}
+
 void fb_doc_set_config(struct fb_doc *d, json_t *requested, json_t *effective)
 {
 	json_t *config = json_object_get(d->root, "config");

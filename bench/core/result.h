@@ -63,6 +63,14 @@ json_t *fb_doc_visible(const struct fb_doc *d);
 uint64_t fb_output_deadline(const struct fb_output_cfg *out);
 /** --timeout of the command in ns; 0: none. */
 uint64_t fb_doc_timeout(const struct fb_doc *d);
+/**
+ * Do n `what` ("points") of each_ns each fit into --timeout (0: no limit)? What cannot is better
+ * known before it begins than when the deadline strikes.
+ * @param fewer ends the remedy: "fewer points"
+ * @return 0 or -EINVAL (exit 2)
+ */
+int fb_timeout_fits(uint64_t timeout_ns, uint64_t n, const char *what, uint64_t each_ns,
+	const char *fewer, struct fb_err *e) FB_MUST_CHECK;
 /** Add sections. Each steals the reference. A host is compared by name: the same host is kept once.
  */
 void fb_doc_set_config(struct fb_doc *d, json_t *requested, json_t *effective);

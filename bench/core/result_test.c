@@ -26,9 +26,13 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	snprintf(f->dir, sizeof(f->dir), "/tmp/fb-result-XXXXXX");
-	if (!f || !mkdtemp(f->dir))
+	if (!f)
 		return -1;
+	snprintf(f->dir, sizeof(f->dir), "/tmp/fb-result-XXXXXX");
+	if (!mkdtemp(f->dir)) {
+		free(f);
+		return -1;
+	}
 	snprintf(f->path, sizeof(f->path), "%s/out.json", f->dir);
 	f->out.path = f->path;
 	f->out.quiet = true;
@@ -281,6 +285,13 @@ static void test_no_timeout(void **state)
 	assert_true(fb_output_deadline(&out) == UINT64_MAX);
 	out.timeout = 3600000000000;
 	uint64_t until = fb_output_deadline(&out);
+	struct fb_err e = {0};
+	assert_int_equal(fb_timeout_fits(0, 1000000, "points", 3600000000000, "fewer", &e), 0);
+	assert_int_equal(fb_timeout_fits(2000, 2, "points", 1000, "fewer", &e), 0);
+	assert_int_equal(
+		fb_timeout_fits(2000000000, 3, "steps", 1000000000, "fewer steps", &e), -EINVAL);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "3 steps of 1.00 s each need 3.00 s"));
 	assert_true(
 		until > fb_clock_ns() + 3500000000000 && until <= fb_deadline_in(3600000000000));
 }

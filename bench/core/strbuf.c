@@ -62,33 +62,45 @@ void fb_strbuf_printf(struct fb_strbuf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Bytes of the character at s; 0: it is not UTF-8 (a text that was cut in a character), or none of
- * XML (controls, U+FFFE, U+FFFF). */
-static size_t xml_char(const unsigned char *s)
+size_t fb_utf8_len(const char *text)
 {
-	size_t n = s[0] < 0x80   ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
-	if (n == 1)
-		return s[0] >= 0x20 || s[0] == '\t' || s[0] == '\n' || s[0] == '\r';
-	for (size_t i = 1; i < n; i++)
+	const unsigned char *s = (const unsigned char *)text;
+	unsigned char lo = 0x80, hi = 0xbf;
+	if (s[0] < 0x80)
+		return 1;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	size_t n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	if (s[0] == 0xe0)
+		lo = 0xa0;
+	else if (s[0] == 0xed)
+		hi = 0x9f;
+	else if (s[0] == 0xf0)
+		lo = 0x90;
+	else if (s[0] == 0xf4)
+		hi = 0x8f;
+	if (s[1] < lo || s[1] > hi)
+		return 0;
+	for (size_t i = 2; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-			      (s[0] == 0xef && s[1] == 0xbf && s[2] > 0xbd)))
-		return 0;
-	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-		return 0;
 	return n;
+}
+
+/* Bytes of the character at s; 0: it is not UTF-8 (a text that was cut in a character), or none of
+ * XML (controls, U+FFFE, U+FFFF). */
+static size_t xml_char(const char *s)
+{
+	size_t n = fb_utf8_len(s);
+	if (n == 1 && (unsigned char)*s < 0x20 && !strchr("\t\n\r", *s))
+		return 0;
+	return n == 3 && memcmp(s, "\xef\xbf", 2) == 0 && (unsigned char)s[2] > 0xbd ? 0 : n;
 }
 
 void fb_strbuf_add_xml(struct fb_strbuf *b, const char *s)
 {
 	while (*s) {
-		size_t n = xml_char((const unsigned char *)s);
+		size_t n = xml_char(s);
 		switch (*s) {
 		case '&': fb_strbuf_add(b, "&amp;"); break;
 		case '<': fb_strbuf_add(b, "&lt;"); break;
@@ -125,9 +137,31 @@ void fb_strbuf_free(struct fb_strbuf *b)
 	memset(b, 0, sizeof(*b));
 }
 
+const char *fb_safe_text(const char *s, char *buf, size_t len)
+{
+	size_t k = 0, n;
+	for (; *s; s += n ? n : 1) {
+		n = fb_utf8_len(s);
+		/* U+0080 to U+009F steer a terminal as ESC does. */
+		if ((n == 1 && ((unsigned char)*s < 0x20 || *s == 0x7f)) ||
+			(n == 2 && memcmp(s, "\xc2\xa0", 2) < 0))
+			n = 0;
+		if (k + (n ? n : 4) >= len)
+			break;
+		if (n > 0)
+			memcpy(buf + k, s, n);
+		else
+			snprintf(buf + k, len - k, "\\x%02x", (unsigned char)*s);
+		k += n ? n : 4;
+	}
+	buf[k] = '\0';
+	return buf;
+}
+
 void fb_markdown_cell(FILE *out, const char *text)
 {
-	for (; *text; text++) {
+	for (size_t n; *text; text += n ? n : 1) {
+		n = xml_char(text);
 		if (*text == '\n' || *text == '\r')
 			fputc(' ', out);
 		else if (*text == '<')
@@ -136,7 +170,9 @@ void fb_markdown_cell(FILE *out, const char *text)
 			fputs("&amp;", out);
 		else if (strchr("|`*_[]\\", *text))
 			fprintf(out, "\\%c", *text);
+		else if (n)
+			fwrite(text, 1, n, out);
 		else
-			fputc(*text, out);
+			fputs("\xef\xbf\xbd", out);
 	}
 }

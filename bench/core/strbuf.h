@@ -33,7 +33,15 @@ void fb_strbuf_add_xml(struct fb_strbuf *b, const char *s);
 char *fb_strbuf_take(struct fb_strbuf *b);
 void fb_strbuf_free(struct fb_strbuf *b);
 
-/** Text into a cell of a Markdown table: neither a bar, a line's end nor markup may leave it. */
+/** Bytes of the UTF-8 character at s, 1 to 4; 0: it is none (Table 3-7 of the Unicode standard). */
+size_t fb_utf8_len(const char *s);
+
+/** `text` for a terminal, which it must not steer: control characters, and bytes that are no UTF-8,
+ * as \xNN; cut to fit. @return buf */
+const char *fb_safe_text(const char *text, char *buf, size_t len);
+
+/** Text into a cell of a Markdown table: neither a bar, a line's end nor markup may leave it; what
+ * is no character, or a control, becomes U+FFFD. */
 void fb_markdown_cell(FILE *out, const char *text);
 
 #endif

@@ -52,6 +52,30 @@ static void test_xml(void **st)
 	assert_null(b.s);
 }
 
+static void test_characters(void **st)
+{
+	static const char *const bad[] = {"\x80", "\xc1\x81", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+		"\xe0\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"};
+	assert_int_equal(fb_utf8_len("a"), 1);
+	assert_int_equal(fb_utf8_len("\xc3\xa9"), 2);
+	assert_int_equal(fb_utf8_len("\xe2\x82\xac"), 3);
+	assert_int_equal(fb_utf8_len("\xf0\x9f\x98\x80"), 4);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(fb_utf8_len(bad[i]), 0);
+}
+
+static void test_markdown(void **st)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	assert_non_null(f);
+	fb_markdown_cell(f, "a|b\n<i>`*\x1b[2J \xc3\xa9 \xc3");
+	assert_int_equal(fclose(f), 0);
+	assert_string_equal(text, "a\\|b &lt;i>\\`\\*\xef\xbf\xbd\\[2J \xc3\xa9 \xef\xbf\xbd");
+	free(text);
+}
+
 static void test_failure_is_remembered(void **st)
 {
 	struct fb_strbuf b = {0};
@@ -71,6 +95,8 @@ int main(void)
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_empty_is_a_string),
 		cmocka_unit_test(test_xml),
+		cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_markdown),
 		cmocka_unit_test(test_failure_is_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,15 @@ static void send_line(struct fb_tell *t, json_t *msg)
 		fb_tell_close(t);
 }
 
+/* A name may be cut within a character: its bytes are mended, for no JSON may hold them. */
+static json_t *message(const struct fb_tell *t)
+{
+	json_t *m = json_pack(
+		"{s:I,s:I}", "point", (json_int_t)t->point, "points", (json_int_t)t->points);
+	fb_json_set_str(m, "name", t->name);
+	return m;
+}
+
 void fb_tell_begin(struct fb_tell *t, unsigned point, unsigned points, const char *name)
 {
 	if (t->fd < 0)
@@ -73,8 +82,7 @@ void fb_tell_begin(struct fb_tell *t, unsigned point, unsigned points, const cha
 	t->point = point;
 	t->points = points;
 	snprintf(t->name, sizeof(t->name), "%s", name);
-	send_line(t, json_pack("{s:I,s:I,s:s}", "point", (json_int_t)point, "points",
-			     (json_int_t)points, "name", t->name));
+	send_line(t, message(t));
 }
 
 void fb_tell_end(struct fb_tell *t, struct fb_doc *doc)
@@ -92,8 +100,9 @@ void fb_tell_end(struct fb_tell *t, struct fb_doc *doc)
 			json_pack("{s:O?}", "size",
 				json_object_get(json_object_get(r, "params"), "size")));
 	}
-	send_line(t, json_pack("{s:I,s:I,s:s,s:o}", "point", (json_int_t)t->point, "points",
-			     (json_int_t)t->points, "name", t->name, "result", result));
+	json_t *msg = message(t);
+	json_object_set_new(msg, "result", result);
+	send_line(t, msg);
 }
 
 /* ---- listening ------------------------------------------------------------------------------- */

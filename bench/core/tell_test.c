@@ -81,6 +81,19 @@ static void there_and_back(void **state)
 	fb_listen_read(&l, hear, &h);
 	assert_int_equal(h.ended, 2);
 	assert_string_equal(h.metric, "");
+	/* A long name is cut, also within a character, and told all the same. */
+	char name[160] = "";
+	for (size_t i = 0; i < 50; i++)
+		memcpy(name + 2 * i, "\xc3\xa9", 3);
+	fb_tell_begin(&t, 3, 7, name);
+	fb_tell_end(&t, d);
+	fb_listen_read(&l, hear, &h);
+	assert_int_equal(h.point, 3);
+	assert_int_equal(h.ended, 3);
+	assert_memory_equal(h.name, name, 90);
+	fb_tell_begin(&t, 4, 7, "lone \xff byte");
+	fb_listen_read(&l, hear, &h);
+	assert_int_equal(h.point, 4);
 	fb_doc_free(d);
 	fb_tell_close(&t);
 	fb_tell_take(&t);

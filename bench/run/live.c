@@ -16,6 +16,7 @@
 #include "bench/core/clock.h"
 #include "bench/core/json.h"
 #include "bench/core/log.h"
+#include "bench/core/strbuf.h"
 #include "bench/core/units.h"
 #include "bench/run/run_priv.h"
 
@@ -100,36 +101,6 @@ const char *live_value(const json_t *r, char *buf, size_t len)
 	return buf;
 }
 
-/* How many bytes of a character begin at s; 0: none that a terminal should see. */
-static size_t character(const unsigned char *s)
-{
-	size_t n = *s < 0x80 ? 1 : *s >= 0xf0 && *s < 0xf5 ? 4 : *s >= 0xe0 ? 3 : 2;
-	if (*s < 0x20 || *s == 0x7f || (*s >= 0x80 && *s < 0xc2) || *s >= 0xf5)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	return *s == 0xc2 && s[1] < 0xa0 ? 0 : n; /* U+0080 to U+009F steer as ESC does */
-}
-
-const char *live_safe(const char *text, char *buf, size_t len)
-{
-	size_t k = 0;
-	for (const unsigned char *s = (const unsigned char *)text; *s;) {
-		size_t n = character(s);
-		if (k + (n ? n : 4) >= len)
-			break;
-		if (n > 0)
-			memcpy(buf + k, s, n);
-		else
-			snprintf(buf + k, len - k, "\\x%02x", *s);
-		k += n ? n : 4;
-		s += n ? n : 1;
-	}
-	buf[k] = '\0';
-	return buf;
-}
-
 const char *live_clock(double seconds, char *buf, size_t len)
 {
 	unsigned long s = seconds > 0 ? (unsigned long)(seconds + 0.5) : 0;
@@ -183,7 +154,7 @@ static void compose(const struct live_state *s, int spare, char *buf, size_t len
 	snprintf(line, sizeof(line), "[%zu/%zu] %s%s  %s%s%s%s%s%s", s->part, s->parts, s->name,
 		point, gone, left_text(&s->left, used, left, sizeof(left)),
 		s->last[0] ? "  last: " : "", whose ? s->last_job : "", whose ? " " : "", s->last);
-	live_safe(line, buf, len);
+	fb_safe_text(line, buf, len);
 }
 
 const char *live_line(const struct live_state *s, unsigned columns, char *buf, size_t len)
@@ -208,7 +179,7 @@ const char *live_part_line(const struct run *r, const struct run_part *p, size_t
 		r->nparts, p->job->name, p->launch, run_state_names[p->state], p->seconds,
 		*value ? "  " : "", value, p->reason[0] ? "  " : "", p->reason,
 		*text ? (*value || p->reason[0] ? "; " : "  ") : "", text);
-	return live_safe(line, buf, len);
+	return fb_safe_text(line, buf, len);
 }
 
 const char *live_point_line(const struct run *r, const struct run_part *p, size_t i,
@@ -219,7 +190,7 @@ const char *live_point_line(const struct run *r, const struct run_part *p, size_
 	snprintf(point, sizeof(point), "%u/%u", t->point, t->points);
 	snprintf(line, sizeof(line), "[%2zu/%zu] %-24s launch %u  point %-7s %s%s%.96s", i + 1,
 		r->nparts, p->job->name, p->launch, point, value, *value ? "  " : "", t->name);
-	return live_safe(line, buf, len);
+	return fb_safe_text(line, buf, len);
 }
 
 /* ---- the terminal ---------------------------------------------------------------------------- */

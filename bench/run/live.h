@@ -34,9 +34,6 @@ void live_left(const struct run *r, struct live_left *left);
 /** "busbw 3.21 GB/s at 4 MiB" of a result; "" for one without a value. @return buf */
 const char *live_value(const json_t *result, char *buf, size_t len);
 
-/** `text` with control characters, and bytes that are no UTF-8, as \xNN; cut to fit. @return buf */
-const char *live_safe(const char *text, char *buf, size_t len);
-
 /** "0:07", "12:34", "3:01:07". @return buf */
 const char *live_clock(double seconds, char *buf, size_t len);
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "bench/core/strbuf.h"
 #include "bench/run/live.h"
 #include "bench/run/run_priv.h"
 
@@ -197,10 +198,10 @@ static void no_byte_steers(void **state)
 	};
 	char buf[128];
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_string_equal(live_safe(rows[i].in, buf, sizeof(buf)), rows[i].out);
+		assert_string_equal(fb_safe_text(rows[i].in, buf, sizeof(buf)), rows[i].out);
 	char small[8];
-	assert_string_equal(live_safe("abc\x1b\x1b", small, sizeof(small)), "abc\\x1b");
-	assert_string_equal(live_safe("abcdef\xc3\xa9", small, sizeof(small)), "abcdef");
+	assert_string_equal(fb_safe_text("abc\x1b\x1b", small, sizeof(small)), "abc\\x1b");
+	assert_string_equal(fb_safe_text("abcdef\xc3\xa9", small, sizeof(small)), "abcdef");
 }
 
 static void the_point_line(void **state)

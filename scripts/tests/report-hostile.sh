@@ -96,6 +96,15 @@ ends compare-texts 0 3
 verdict compare-texts-junit "$(xmllint --noout texts.xml 2>&1 | head -n2)"
 verdict compare-texts-json "$(jq empty texts.json 2>&1)"
 verdict compare-texts-markdown "$(grep -nE '<script|^!touch' texts.md | head -n2)"
+
+# What is shown on a terminal does not steer it; what was cut within a character is still UTF-8.
+jq '.results[].case = "\u001b[2J\u009b5n/x" | .results[].validity = {state: "invalid", reasons: ["\u001b]0;x\u0007"]}
+	| .results |= .[:1] | .system.hosts[0].cpu.model = "\u00e9" * 300' "$small" >steers.json
+jq '.system.hosts[0].cpu.model = "x" + .system.hosts[0].cpu.model' steers.json >other.json
+run compare steers.json other.json --all --markdown steers.md
+ends compare-terminal 3
+verdict compare-terminal-safe "$(LC_ALL=C grep -cP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' out | grep -v '^0$')"
+verdict compare-terminal-utf8 "$(iconv -f utf-8 -t utf-8 out steers.md 2>&1 >/dev/null)"
 mkdir fleet
 for n in 1 2 3 4 5 6 7 8; do jq --arg n "$n$evil" '.system.hosts[0].name = $n' poisoned.json >"fleet/$n.json"; done
 run compare --fleet fleet --json

@@ -6,22 +6,17 @@
 # "not ok NAME: why".
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-bad=0
+# shellcheck source=scripts/tests/lib.sh
+source "$(dirname "$0")/lib.sh"
+prefix=(verbs)
 
 refused() { # NAME WORD COMMAND...
-	local name=$1 word=$2 status=0 said
-	shift 2
-	said=$(timeout 20 "$fb" verbs "$@" 2>&1 </dev/null) || status=$?
-	if ((status != 2)); then
-		echo "not ok verbs-options-$name: status $status: $(head -n 1 <<<"$said")"
-		bad=1
-	elif ! grep -qF -- "$word" <<<"$said"; then
-		echo "not ok verbs-options-$name: nothing about \"$word\": $(head -n 1 <<<"$said")"
-		bad=1
+	local name=verbs-options-$1 word=$2
+	run "${@:3}"
+	if ((rc != 2)); then
+		ends "$name" 2
 	else
-		echo "ok verbs-options-$name"
+		says "$name" "$word"
 	fi
 }
 

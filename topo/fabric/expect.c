@@ -39,7 +39,7 @@ static uint64_t name_key(const char *s, int how)
 {
 	char low[FABRIC_LABEL];
 	size_t n = 0;
-	for (; s[n] && n < sizeof(low); n++)
+	for (; n < sizeof(low) && s[n]; n++)
 		low[n] = (char)(how == FOLDED ? tolower((unsigned char)s[n]) : s[n]);
 	return fabric_hash(low, n, (uint64_t)how);
 }
