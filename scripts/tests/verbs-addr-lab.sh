@@ -92,7 +92,7 @@ client() {
 	run_case no-pkey "$fb" verbs latency --pkey 0x8001 "$LAB_PEER"
 	run_case no-gpu "$fb" verbs latency --memory gpu "$LAB_PEER"
 	run_case gpu-write "$fb" verbs latency --memory gpu --op write "$LAB_PEER"
-	run_case no-huge "$fb" verbs bandwidth --memory huge -s 32M "$LAB_PEER"
+	run_case no-huge "$fb" verbs bandwidth --memory huge -q 8 -t 8 -s 8M "$LAB_PEER"
 	run_case cm-uc "$fb" verbs latency -R --transport uc "$LAB_PEER"
 	run_case families "$fb" verbs latency --gid-family 6 --peer-gid 10.77.0.1 "$LAB_PEER"
 }
