@@ -20,10 +20,16 @@ struct fb_others_reader {
 	const char *hint; /**< the command that makes them */
 };
 /**
- * Every name in turn. @return 0; the first error of a reader; -ENOENT: a folder with nothing of
- * ours (exit 2); -errno of listing one
+ * Every name in turn; a tree that was met before, or that is the examined one (own_dir, NULL: the
+ * live machine), is passed over. @return 0; the first error of a reader; -ENOENT: a folder with
+ * nothing of ours (exit 2); -errno of listing one
  */
-int fb_check_others(const struct fb_opt_list *names, const struct fb_others_reader *r, void *arg,
-	struct fb_err *e) FB_MUST_CHECK;
+int fb_check_others(const struct fb_opt_list *names, const char *own_dir,
+	const struct fb_others_reader *r, void *arg, struct fb_err *e) FB_MUST_CHECK;
+
+/** Trees of several folders may tell one host name, as copies do: "HOST (FOLDER)", with as many of
+ * the path's last folders as are asked for. Cut at len - 1 bytes. */
+void fb_others_tell_apart(char *name, size_t len, const char *host, const char *dir, int folders);
+#define FB_OTHERS_FOLDERS 4 /**< that many are enough to try */
 
 #endif

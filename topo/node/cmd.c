@@ -233,7 +233,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	if (c->cfg.expect)
 		rc = node_expect_read(c->cfg.expect, &n.expect, e);
 	if (rc == 0)
-		rc = node_fleet_read(&c->cfg.others, n.host, &n.fleet, e);
+		rc = node_fleet_read(&c->cfg.others, n.host, c->root.dir, &n.fleet, e);
 	if (rc == 0) {
 		if (c->cfg.watch)
 			node_watch(&n, c->cfg.watch);

@@ -181,19 +181,27 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Takes the reference. Nodes that were recorded without names go by those of their files. */
-static int add(struct node_fleet *f, json_t *peer, const char *path, const char *own_host,
-	struct fb_err *e)
+static bool is_taken(const struct node_fleet *f, const char *host, const char *own_host)
+{
+	bool taken = strcmp(host, own_host) == 0;
+	for (size_t i = 0; i < f->n && !taken; i++)
+		taken = strcmp(fb_json_str(f->peer[i], "host", ""), host) == 0;
+	return taken;
+}
+
+/* Nodes that were recorded without names go by those of their files. */
+static void name_peer(json_t *peer, const char *path)
 {
 	const char *host = fb_json_str(peer, "host", "");
 	if (!*host || strcmp(host, "recorded") == 0 || strcmp(host, "localhost") == 0 ||
 		strncmp(host, "host", 4) == 0)
 		fb_json_set_str(peer, "host", base_name(path));
-	host = fb_json_str(peer, "host", "");
-	bool twice = strcmp(host, own_host) == 0;
-	for (size_t i = 0; i < f->n && !twice; i++)
-		twice = strcmp(fb_json_str(f->peer[i], "host", ""), host) == 0;
-	if (twice) {
+}
+
+/* Takes the reference. A node that is there already is left out. */
+static int add(struct node_fleet *f, json_t *peer, const char *own_host, struct fb_err *e)
+{
+	if (is_taken(f, fb_json_str(peer, "host", ""), own_host)) {
 		json_decref(peer);
 		return 0;
 	}
@@ -208,7 +216,26 @@ static int add(struct node_fleet *f, json_t *peer, const char *path, const char 
 	return 0;
 }
 
-static int add_tree(struct node_fleet *f, const char *dir, const char *own_host, struct fb_err *e)
+struct reading {
+	struct node_fleet *f;
+	const char *own_host, *own_dir;
+};
+
+/* Of a live machine a tree under its name is a recording, of a tree another one is another node. */
+static int add_peer_tree(const struct reading *in, json_t *peer, const char *dir, struct fb_err *e)
+{
+	const char *own = in->own_dir ? in->own_host : "";
+	char host[80], name[160];
+	name_peer(peer, dir);
+	snprintf(host, sizeof(host), "%s", fb_json_str(peer, "host", ""));
+	snprintf(name, sizeof(name), "%s", host);
+	for (int i = 1; i <= FB_OTHERS_FOLDERS && is_taken(in->f, name, own); i++)
+		fb_others_tell_apart(name, sizeof(name), host, dir, i);
+	fb_json_set_str(peer, "host", name);
+	return add(in->f, peer, in->own_host, e);
+}
+
+static int add_tree(const struct reading *in, const char *dir, struct fb_err *e)
 {
 	struct fb_sysroot r;
 	struct node n;
@@ -219,7 +246,7 @@ static int add_tree(struct node_fleet *f, const char *dir, const char *own_host,
 	if (rc == 0) {
 		json_t *peer = json_deep_copy(node_summary(&n));
 		node_close(&n);
-		rc = peer ? add(f, peer, dir, own_host, e)
+		rc = peer ? add_peer_tree(in, peer, dir, e)
 			  : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %s", dir);
 	}
 	fb_sysroot_close(&r);
@@ -241,7 +268,8 @@ static int add_document(
 	if (rc == 0) {
 		json_incref(node);
 		json_decref(doc);
-		return add(f, node, path, own_host, e);
+		name_peer(node, path);
+		return add(f, node, own_host, e);
 	}
 	json_decref(doc);
 	if (rc < 0 && why.code != 0)
@@ -253,11 +281,6 @@ static int add_document(
 	return rc;
 }
 
-struct reading {
-	struct node_fleet *f;
-	const char *own_host;
-};
-
 static int read_document(void *arg, const char *path, bool named, struct fb_err *e)
 {
 	const struct reading *r = arg;
@@ -266,18 +289,17 @@ static int read_document(void *arg, const char *path, bool named, struct fb_err 
 
 static int read_tree(void *arg, const char *path, struct fb_err *e)
 {
-	const struct reading *r = arg;
-	return add_tree(r->f, path, r->own_host, e);
+	return add_tree(arg, path, e);
 }
 
-int node_fleet_read(const struct fb_opt_list *names, const char *own_host, struct node_fleet *f,
-	struct fb_err *e)
+int node_fleet_read(const struct fb_opt_list *names, const char *own_host, const char *own_dir,
+	struct node_fleet *f, struct fb_err *e)
 {
 	static const struct fb_others_reader reader = {read_document, read_tree,
 		"documents of check node", "fabricbench check node -o HOST.json"};
-	struct reading r = {f, own_host};
+	struct reading r = {f, own_host, own_dir};
 	*f = (struct node_fleet){.n = 0};
-	int rc = fb_check_others(names, &reader, &r, e);
+	int rc = fb_check_others(names, own_dir, &reader, &r, e);
 	if (rc < 0)
 		node_fleet_free(f);
 	return rc;

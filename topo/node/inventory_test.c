@@ -104,7 +104,7 @@ static void loss_by_fleet(void **state)
 	const struct fb_opt_list list = {names, 3};
 	struct node_fleet all;
 	struct fb_err e = {0};
-	if (node_fleet_read(&list, "n0", &all, &e) != 0)
+	if (node_fleet_read(&list, "n0", NULL, &all, &e) != 0)
 		fail_msg("%s", e.msg);
 	assert_int_equal(all.n, 3);
 	for (int i = 0; i < 3; i++)
@@ -149,7 +149,7 @@ static void firmware_by_fleet(void **state)
 	}
 	old_firmware(&trees[2]);
 	const struct fb_opt_list list = {names, 3};
-	if (node_fleet_read(&list, "n0", &all, &e) != 0)
+	if (node_fleet_read(&list, "n0", NULL, &all, &e) != 0)
 		fail_msg("%s", e.msg);
 	for (int old = 0; old < 2; old++) {
 		static const struct machine own = MACHINE("n0");

@@ -167,10 +167,12 @@ int64_t node_grew(const struct node *n, const char *path, int64_t now);
  * gpu_pci, nics, nvlinks, memory_bytes, drivers {}, firmware [], fingerprint, shape}. What the node
  * does not tell is absent. Borrowed; NULL without memory. */
 const json_t *node_summary(struct node *n);
-/** Trees, documents of check node, or folders of them; the node's own is left out. @return 0;
+/** Trees, documents of check node, or folders of them; the node's own is left out. Trees in several
+ * folders that tell one host name are several nodes. @param own_dir the examined tree; NULL: the
+ * live machine. @return 0;
  * -ENOENT, -EINVAL (exit 2) */
-int node_fleet_read(const struct fb_opt_list *names, const char *own_host, struct node_fleet *f,
-	struct fb_err *e) FB_MUST_CHECK;
+int node_fleet_read(const struct fb_opt_list *names, const char *own_host, const char *own_dir,
+	struct node_fleet *f, struct fb_err *e) FB_MUST_CHECK;
 void node_fleet_free(struct node_fleet *f);
 /** Is the other node of this one's kind: product, else make of GPUs? */
 bool node_same_kind(const json_t *own, const json_t *peer);

@@ -480,7 +480,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	struct examined x = {0};
 	if (read_profile(c, &x.profile, e) < 0 || read_facts(c, r, &x, e) < 0)
 		return (int)e->exit;
-	int rc = others_read(&c->check.others, x.facts.host, &x.others, e);
+	int rc = others_read(&c->check.others, x.facts.host, r->dir, &x.others, e);
 	if (rc == 0 && c->check.rendezvous)
 		rc = meet(c, &x, doc, e);
 	if (rc == 0) {

@@ -22,12 +22,18 @@
 
 /* ---- other nodes ----------------------------------------------------------------------------- */
 
+static bool is_taken(const struct others *o, const char *host, const char *own_host)
+{
+	bool taken = strcmp(host, own_host) == 0;
+	for (int i = 0; i < o->n && !taken; i++)
+		taken = strcmp(o->node[i]->host, host) == 0;
+	return taken;
+}
+
+/* Takes n. A node that is there already is left out. */
 static int add(struct others *o, struct node_facts *n, const char *own_host, struct fb_err *e)
 {
-	bool twice = strcmp(n->host, own_host) == 0;
-	for (int i = 0; i < o->n && !twice; i++)
-		twice = strcmp(o->node[i]->host, n->host) == 0;
-	if (twice) {
+	if (is_taken(o, n->host, own_host)) {
 		facts_free(n);
 		return 0;
 	}
@@ -56,10 +62,17 @@ static void name_node(struct node_facts *n, const char *path)
 		snprintf(n->host, sizeof(n->host), "%.63s", base);
 }
 
-static int add_tree(struct others *o, const char *dir, const char *own_host, struct fb_err *e)
+struct reading {
+	struct others *o;
+	const char *own_host, *own_dir;
+};
+
+/* Of a live machine a tree under its name is a recording, of a tree another one is another node. */
+static int add_tree(const struct reading *in, const char *dir, struct fb_err *e)
 {
 	struct fb_sysroot r;
 	struct node_facts n;
+	char host[sizeof(n.host)];
 	int rc = fb_sysroot_open(&r, dir, e);
 	if (rc < 0)
 		return rc;
@@ -68,7 +81,11 @@ static int add_tree(struct others *o, const char *dir, const char *own_host, str
 	if (rc < 0)
 		return rc;
 	name_node(&n, dir);
-	return add(o, &n, own_host, e);
+	const char *own = in->own_dir ? in->own_host : "";
+	snprintf(host, sizeof(host), "%s", n.host);
+	for (int i = 1; i <= FB_OTHERS_FOLDERS && is_taken(in->o, n.host, own); i++)
+		fb_others_tell_apart(n.host, sizeof(n.host), host, dir, i);
+	return add(in->o, &n, in->own_host, e);
 }
 
 /* @return 1: a document, and none of a check */
@@ -98,11 +115,6 @@ static int add_document(
 	return rc;
 }
 
-struct reading {
-	struct others *o;
-	const char *own_host;
-};
-
 static int read_document(void *arg, const char *path, bool named, struct fb_err *e)
 {
 	const struct reading *r = arg;
@@ -111,18 +123,17 @@ static int read_document(void *arg, const char *path, bool named, struct fb_err 
 
 static int read_tree(void *arg, const char *path, struct fb_err *e)
 {
-	const struct reading *r = arg;
-	return add_tree(r->o, path, r->own_host, e);
+	return add_tree(arg, path, e);
 }
 
-int others_read(
-	const struct fb_opt_list *names, const char *own_host, struct others *o, struct fb_err *e)
+int others_read(const struct fb_opt_list *names, const char *own_host, const char *own_dir,
+	struct others *o, struct fb_err *e)
 {
 	static const struct fb_others_reader reader = {read_document, read_tree,
 		"documents of checks", "fabricbench check all -o HOST.json"};
-	struct reading r = {o, own_host};
+	struct reading r = {o, own_host, own_dir};
 	*o = (struct others){0};
-	int rc = fb_check_others(names, &reader, &r, e);
+	int rc = fb_check_others(names, own_dir, &reader, &r, e);
 	if (rc < 0)
 		others_free(o);
 	return rc;

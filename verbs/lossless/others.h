@@ -16,11 +16,13 @@ struct others {
 };
 /**
  * Each name is a recorded tree, a document that `check` wrote with -o, or a folder of them. What a
- * folder holds besides is passed over; a node named twice, or the examined one, is kept once.
+ * folder holds besides is passed over; a node named twice, or the examined one, is kept once. Trees
+ * in several folders that tell one host name are several nodes.
+ * @param own_dir the examined tree; NULL: the live machine
  * @return 0; -ENOENT, -EINVAL: nothing of a node is there (exit 2)
  */
-int others_read(const struct fb_opt_list *names, const char *own_host, struct others *o,
-	struct fb_err *e) FB_MUST_CHECK;
+int others_read(const struct fb_opt_list *names, const char *own_host, const char *own_dir,
+	struct others *o, struct fb_err *e) FB_MUST_CHECK;
 void others_free(struct others *o);
 
 /**

@@ -197,13 +197,44 @@ static void others_are_found(void **state)
 	/* a folder with a tree (node a) and a document (node b); the tree itself; the document */
 	const char *names[] = {dir, f->tree[0].dir, file};
 	struct fb_opt_list list = {names, 3};
-	assert_int_equal(others_read(&list, "examined", &o, &e), 0);
+	assert_int_equal(others_read(&list, "examined", NULL, &o, &e), 0);
 	assert_int_equal(o.n, 2);
 	others_free(&o);
 	/* the examined node is not compared with itself */
-	assert_int_equal(others_read(&list, "a", &o, &e), 0);
+	assert_int_equal(others_read(&list, "a", NULL, &o, &e), 0);
 	assert_int_equal(o.n, 1);
 	assert_string_equal(o.node[0]->host, "b");
+	others_free(&o);
+}
+
+/* Trees that were copied, or recorded on nodes of one name, are told apart by their folders. */
+static void trees_of_one_name_are_several_nodes(void **state)
+{
+	struct fleet *f = *state;
+	struct others o;
+	struct fb_err e = {0};
+	const char *names[4];
+	for (int i = 0; i < 3; i++) {
+		add(f, "a", NULL);
+		names[i] = f->tree[i].dir;
+	}
+	names[3] = names[1];
+	struct fb_opt_list list = {names, 4};
+	/* the first is examined */
+	assert_int_equal(others_read(&list, "a", names[0], &o, &e), 0);
+	assert_int_equal(o.n, 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(strncmp(o.node[i]->host, "a (", 3), 0);
+	assert_string_not_equal(o.node[0]->host, o.node[1]->host);
+	others_free(&o);
+	/* none is, and the machine has another name */
+	assert_int_equal(others_read(&list, "x", NULL, &o, &e), 0);
+	assert_int_equal(o.n, 3);
+	assert_string_equal(o.node[0]->host, "a");
+	others_free(&o);
+	/* on the machine itself they are recordings of it */
+	assert_int_equal(others_read(&list, "a", NULL, &o, &e), 0);
+	assert_int_equal(o.n, 0);
 	others_free(&o);
 }
 
@@ -221,16 +252,16 @@ static void what_is_no_node_is_refused(void **state)
 	fclose(out);
 	const char *names[] = {file};
 	struct fb_opt_list list = {names, 1};
-	assert_true(others_read(&list, "x", &o, &e) < 0);
+	assert_true(others_read(&list, "x", NULL, &o, &e) < 0);
 	assert_int_equal(e.exit, FB_EXIT_USAGE);
 	assert_non_null(strstr(e.msg, "fabric"));
 	fb_err_clear(&e);
 	names[0] = "/nonexistent";
-	assert_true(others_read(&list, "x", &o, &e) < 0);
+	assert_true(others_read(&list, "x", NULL, &o, &e) < 0);
 	assert_int_equal(e.exit, FB_EXIT_USAGE);
 	fb_err_clear(&e);
 	names[0] = "verbs/lossless/testdata/profiles";
-	assert_int_equal(others_read(&list, "x", &o, &e), -ENOENT);
+	assert_int_equal(others_read(&list, "x", NULL, &o, &e), -ENOENT);
 	assert_non_null(strstr(e.hint, "-o"));
 }
 
@@ -312,7 +343,8 @@ int main(void)
 		TEST(the_examined_one_may_be_odd), TEST(without_majority_all_are_named),
 		TEST(what_a_node_does_not_tell_is_not_compared), TEST(boards_differ),
 		TEST(a_summary_is_read_back), TEST(others_are_found),
-		TEST(what_is_no_node_is_refused), TEST(a_recording_fills_what_is_hidden),
+		TEST(what_is_no_node_is_refused), TEST(trees_of_one_name_are_several_nodes),
+		TEST(a_recording_fills_what_is_hidden),
 		cmocka_unit_test(absent_is_told_and_hidden_stays), cmocka_unit_test(ages_are_told)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,7 +299,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 	if (rc == 0)
 		rc = read_switches(&c->files, &s, e);
 	if (rc == 0)
-		rc = others_read(&c->others, "", &hosts, e);
+		rc = others_read(&c->others, "", NULL, &hosts, e);
 	if (rc == 0) {
 		describe(&s, doc);
 		switch_run((const struct switch_facts *const *)s.all, s.n,
