@@ -211,7 +211,7 @@ static void name_by_path(struct switch_facts *s)
 	size_t n = strlen(s->path);
 	const char *from = n < sizeof(s->name) ? s->path : s->path + n - sizeof(s->name) + 1;
 	if (!s->named)
-		snprintf(s->name, sizeof(s->name), "%s", from);
+		snprintf(s->name, sizeof(s->name), "%.*s", (int)sizeof(s->name) - 1, from);
 }
 
 static int name_each(const struct fb_opt_list *files, struct switches *s, struct fb_err *e)
