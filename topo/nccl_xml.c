@@ -211,18 +211,20 @@ static void on_text(void *ctx, const xmlChar *text, int len)
 		return;
 	struct fb_strbuf *b = &r->foreign;
 	char *copy = strndup((const char *)text, (size_t)len);
-	/* Blanks after a tag are the file's layout, after text they are text. */
+	/* Blanks after a tag are the file's layout, after text they are text, in however many
+	 * pieces the parser hands it over. */
 	bool after_tag = r->tag_open || (b->len && b->s[b->len - 1] == '>');
 
 	if (!copy) {
 		nccl_fail(r, ENOMEM, "no memory");
 		return;
 	}
-	if (!after_tag || strspn(copy, " \t\r\n") < strlen(copy)) {
+	const char *told = copy + (after_tag ? strspn(copy, " \t\r\n") : 0);
+	if (*told) {
 		if (r->tag_open)
 			fb_strbuf_add(b, ">");
 		r->tag_open = false;
-		fb_strbuf_add_xml(b, copy);
+		fb_strbuf_add_xml(b, told);
 	}
 	free(copy);
 	if (r->foreign.len > NCCL_MAX_KEPT)

@@ -33,6 +33,18 @@ static void test_there_and_back(void **state)
 	topo_free(t);
 }
 
+/* The parser hands text over in pieces, cut at each entity: blanks before one are no layout of ours
+ * that comes and goes. */
+static void test_text_in_pieces(void **state)
+{
+	struct topo *t =
+		parse("<system version=\"1\"><cpu numaid=\"0\"><foreign>\n  <inner/>\n  \" and "
+		      "&quot; text  <inner/>  </foreign></cpu></system>");
+
+	there_and_back("pieces", t);
+	topo_free(t);
+}
+
 static void test_anonymous(void **state)
 {
 	struct topo *t = parse(modern);
@@ -196,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_text_in_pieces),
 		cmocka_unit_test(test_anonymous),
 		cmocka_unit_test(test_export_of_a_machine),
 		cmocka_unit_test(test_export_of_a_guest),
