@@ -13,6 +13,7 @@
 #include "bench/core/result.h"
 #include "reports/overlay.h"
 #include "reports/report.h"
+#include "reports/test_files.h"
 #include "reports/test_page.h"
 
 static const char small_path[] = FB_TESTDATA("reports", "small.json");
@@ -25,12 +26,9 @@ struct runs {
 	size_t n;
 };
 
-static json_t *small(void)
+static json_t *of_command(void)
 {
-	struct fb_err e = {0};
-	json_t *doc = fb_doc_load(small_path, &e);
-	if (!doc)
-		fail_msg("%s", e.msg);
+	json_t *doc = sample(small_path);
 	/* As of one command: a plan's options stand beside its document. */
 	json_object_del(doc, "plan");
 	json_object_set_new(
@@ -157,7 +155,7 @@ static void one_run_twice(void **state)
 	struct overlay o;
 	struct fb_err e = {0};
 	start(&r);
-	add(&r, "before", small());
+	add(&r, "before", of_command());
 	const char *path[] = {r.path[0], r.path[0], r.path[0]};
 	assert_int_equal(overlay_load(&o, path, NULL, 3, &e), 0);
 	assert_string_equal(o.run[0].label, "before");
@@ -199,14 +197,14 @@ static void numbers_however_written(void **state)
 {
 	struct runs r;
 	struct overlay o;
-	json_t *other = small(), *x;
+	json_t *other = of_command(), *x;
 	size_t i;
 	json_array_foreach (json_object_get(other, "results"), i, x)
 		to_reals(json_object_get(x, "facts"));
 	to_reals(json_object_get(other, "config"));
 	to_reals(json_object_get(json_object_get(other, "system"), "hosts"));
 	start(&r);
-	add(&r, "a", small());
+	add(&r, "a", of_command());
 	add(&r, "b", other);
 	load(&r, &o);
 	assert_int_equal(o.n_facts, 0);
@@ -219,7 +217,7 @@ static void every_kind_of_fact(void **state)
 {
 	struct runs r;
 	struct overlay o;
-	json_t *a = small(), *b = small(), *x;
+	json_t *a = of_command(), *b = of_command(), *x;
 	size_t i;
 	json_object_set_new(host_of(a), "rdma",
 		json_pack("[{s:s,s:s,s:[{s:s,s:s}]}]", "name", "mlx5_0", "fw", "28.1", "ports",
@@ -304,10 +302,10 @@ static void compare_asks_the_same(void **state)
 	struct cmp c = {0};
 	struct fb_err e = {0};
 	static const struct cmp_rules rules = {.floor_pct = -1, .level = 0.95, .max_gated = 1};
-	json_t *b = small();
+	json_t *b = of_command();
 	json_object_set_new(json_object_get(host_of(b), "kernel"), "release", json_string("6.12"));
 	start(&r);
-	add(&r, "a", small());
+	add(&r, "a", of_command());
 	add(&r, "b", b);
 	load(&r, &o);
 	assert_int_equal(o.n_facts, 1);
@@ -329,7 +327,7 @@ static void what_is_not_told(void **state)
 	struct overlay o;
 	start(&r);
 	for (int i = 0; i < 2; i++) {
-		json_t *doc = small();
+		json_t *doc = of_command();
 		json_object_set_new(json_object_get(doc, "system"), "hosts", json_array());
 		add(&r, i ? "b" : "a", doc);
 	}
@@ -351,7 +349,7 @@ static void a_plan_without_its_options(void **state)
 	struct overlay o;
 	start(&r);
 	for (int i = 0; i < 2; i++) {
-		json_t *doc = small();
+		json_t *doc = of_command();
 		json_object_set_new(doc, "plan",
 			json_pack("{s:s,s:i,s:[]}", "title", "A plan", "jobs", 0, "parts"));
 		add(&r, i ? "b" : "a", doc);
@@ -374,7 +372,7 @@ static void one_row_for_all_hosts(void **state)
 	char text[60];
 	start(&r);
 	for (int i = 0; i < 2; i++) {
-		json_t *doc = small(), *host = host_of(doc);
+		json_t *doc = of_command(), *host = host_of(doc);
 		json_t *hosts = json_object_get(json_object_get(doc, "system"), "hosts");
 		for (int k = 0; k < 199; k++) {
 			json_t *copy = json_deep_copy(host);
@@ -402,7 +400,7 @@ static void plan_options(void **state)
 	start(&r);
 	for (int i = 0; i < 2; i++) {
 		char text[120];
-		add(&r, i ? "b" : "a", small());
+		add(&r, i ? "b" : "a", of_command());
 		snprintf(ini[i], sizeof(ini[i]), "%s/plan.ini", r.path[i]);
 		int n = snprintf(text, sizeof(text),
 			"[rdma]\ncommand = verbs latency\nserver = n%d\nqps = %d\ndeadline = %dm\n",
@@ -424,7 +422,8 @@ static void plan_options(void **state)
 /* `launches` of every result, `factor` times as fast, a per mille apart. */
 static json_t *launched(int launches, double factor)
 {
-	json_t *doc = small(), *results = json_object_get(doc, "results"), *all = json_array(), *x;
+	json_t *doc = of_command(), *results = json_object_get(doc, "results"), *all = json_array(),
+	       *x;
 	size_t i;
 	json_array_foreach (results, i, x) {
 		double v = fb_json_num(x, "value", NAN);
@@ -475,7 +474,7 @@ static void disjoint_runs(void **state)
 	struct runs r;
 	struct overlay o;
 	struct overlay_only *only;
-	json_t *doc[2] = {small(), small()}, *x;
+	json_t *doc[2] = {of_command(), of_command()}, *x;
 	size_t i;
 	for (int k = 0; k < 2; k++) {
 		json_t *kept = json_array();
@@ -521,9 +520,9 @@ static void a_curve_per_run(void **state)
 	struct rep_figures f;
 	struct fb_err e = {0};
 	start(&r);
-	add(&r, "a", small());
-	add(&r, "b", small());
-	add(&r, "c", small());
+	add(&r, "a", of_command());
+	add(&r, "b", of_command());
+	add(&r, "c", of_command());
 	load(&r, &o);
 	assert_int_equal(rep_figures_overlay(o.joined, o.n, &f, &e), 0);
 	assert_int_equal(f.n, 6);
@@ -560,12 +559,12 @@ static void places_in_the_key(void **state)
 	struct overlay o;
 	struct rep_figures f;
 	struct fb_err e = {0};
-	json_t *b = small(), *x;
+	json_t *b = of_command(), *x;
 	size_t i;
 	json_array_foreach (json_object_get(b, "results"), i, x)
 		json_object_set_new(x, "where", json_string("hardware"));
 	start(&r);
-	add(&r, "a", small());
+	add(&r, "a", of_command());
 	add(&r, "b", b);
 	load(&r, &o);
 	assert_int_equal(rep_figures_overlay(o.joined, o.n, &f, &e), 0);
@@ -589,7 +588,7 @@ static void hostile_names_stay_text(void **state)
 	struct runs r;
 	struct overlay o;
 	struct fb_err e = {0};
-	json_t *b = small(), *x;
+	json_t *b = of_command(), *x;
 	size_t i;
 	json_object_set_new(host_of(b), "name", json_string(HOSTILE));
 	json_object_set_new(json_object_get(host_of(b), "cpu"), "model", json_string(HOSTILE));
@@ -602,7 +601,7 @@ static void hostile_names_stay_text(void **state)
 	}
 	start(&r);
 	add(&r, "a", b);
-	add(&r, "b", small());
+	add(&r, "b", of_command());
 	const char *path[] = {r.path[0], r.path[1]};
 	const char *label[] = {
 		HOSTILE, "a name of more than forty-seven bytes, cut before \xc3\xa9\xff"};
@@ -635,8 +634,8 @@ static void words_of_the_command(void **state)
 	struct runs r;
 	const char *p[4];
 	start(&r);
-	add(&r, "a", small());
-	add(&r, "b,with,commas", small());
+	add(&r, "a", of_command());
+	add(&r, "b,with,commas", of_command());
 	p[0] = r.path[0];
 	p[1] = r.path[1];
 	assert_int_equal(REPORT(p[0], "/nonexistent"), FB_EXIT_USAGE);
@@ -662,16 +661,6 @@ static void words_of_the_command(void **state)
 	stop(&r);
 }
 
-static char *slurp(const char *path)
-{
-	char *text = NULL;
-	size_t len;
-	struct fb_err e = {0};
-	if (fb_read_file(path, 1u << 24, &text, &len, &e) != 0)
-		fail_msg("%s", e.msg);
-	return text;
-}
-
 static void files_of_the_command(void **state)
 {
 	static const char *const csv[] = {"runs.csv", "facts.csv", "values.csv", "only.csv"};
@@ -682,8 +671,8 @@ static void files_of_the_command(void **state)
 	const char *had = getenv("PATH");
 	char *keep = had ? strdup(had) : NULL;
 	start(&r);
-	add(&r, "a", small());
-	add(&r, "b,with,commas", small());
+	add(&r, "a", of_command());
+	add(&r, "b,with,commas", of_command());
 	setenv("PATH", "/nonexistent", 1); /* no gnuplot: data without pictures */
 	int status = REPORT(r.path[0], r.path[1], "--label", "old,new");
 	if (keep)

@@ -53,16 +53,6 @@ static char *page_of(const json_t *doc, const struct rep_figures *f, const char 
 	return s;
 }
 
-static char *slurp(const char *path)
-{
-	char *text = NULL;
-	size_t len;
-	struct fb_err e = {0};
-	if (fb_read_file(path, 1u << 24, &text, &len, &e) != 0)
-		fail_msg("%s", e.msg);
-	return text;
-}
-
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static void figures_of_a_document(void **state)

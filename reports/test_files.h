@@ -27,6 +27,17 @@ static inline json_t *small(void)
 	return sample(FB_TESTDATA("reports", "small.json"));
 }
 
+/** A file of at most 16 MiB, whole; free() it. */
+static inline char *slurp(const char *path)
+{
+	char *text = NULL;
+	size_t len;
+	struct fb_err e = {0};
+	if (fb_read_file(path, 1u << 24, &text, &len, &e) != 0)
+		fail_msg("%s", e.msg);
+	return text;
+}
+
 /** The text of a file, cut at len - 1 bytes. */
 static inline void file(const char *dir, const char *name, char *buf, size_t len)
 {
