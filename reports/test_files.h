@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "bench/core/json.h"
 #include "bench/core/result.h"
 #include "bench/core/test.h"
 
