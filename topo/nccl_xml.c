@@ -45,6 +45,40 @@ int nccl_fail(struct nccl_reader *r, int code, const char *fmt, ...)
 
 /* ---- foreign elements, copied as text ------------------------------------------------------ */
 
+/** What a foreign element may grow to is bounded while it grows. */
+static void bound_kept(struct nccl_reader *r)
+{
+	if (r->foreign.len + r->words.len > NCCL_MAX_KEPT)
+		nccl_fail(r, EFBIG, "a foreign element of more than %u bytes", NCCL_MAX_KEPT);
+}
+
+/** Blanks that a file gave as numbers (&#13;) would not be read again as they are written. */
+static void plain_blanks(char *s, const char *blanks)
+{
+	for (s += strcspn(s, blanks); *s; s += strcspn(s, blanks))
+		*s = ' ';
+}
+
+/** A tag begins or ends: copy the text before it, without the blanks around it (layout). */
+static void copy_words(struct nccl_reader *r)
+{
+	static const char blanks[] = " \t\r\n";
+	char *s = r->words.s;
+	size_t n = r->words.len;
+
+	while (n > 0 && strchr(blanks, s[n - 1]))
+		n--;
+	if (n > 0) {
+		s[n] = '\0';
+		plain_blanks(s, "\r");
+		if (r->tag_open)
+			fb_strbuf_add(&r->foreign, ">");
+		r->tag_open = false;
+		fb_strbuf_add_xml(&r->foreign, s + strspn(s, blanks));
+	}
+	fb_strbuf_free(&r->words);
+}
+
 static void copy_open(struct nccl_reader *r, const char *name, const char *const *attrs)
 {
 	struct fb_strbuf *b = &r->foreign;
@@ -52,6 +86,7 @@ static void copy_open(struct nccl_reader *r, const char *name, const char *const
 	r->inside++;
 	if (r->skip)
 		return;
+	copy_words(r);
 	if (r->tag_open)
 		fb_strbuf_add(b, ">");
 	fb_strbuf_printf(b, "<%s", name);
@@ -61,8 +96,7 @@ static void copy_open(struct nccl_reader *r, const char *name, const char *const
 		fb_strbuf_add(b, "\"");
 	}
 	r->tag_open = true;
-	if (b->len > NCCL_MAX_KEPT)
-		nccl_fail(r, EFBIG, "a foreign element of more than %u bytes", NCCL_MAX_KEPT);
+	bound_kept(r);
 }
 
 static void copy_close(struct nccl_reader *r, const char *prefix, const char *name)
@@ -73,6 +107,7 @@ static void copy_close(struct nccl_reader *r, const char *prefix, const char *na
 		r->skip = --r->inside > 0;
 		return;
 	}
+	copy_words(r);
 	if (r->tag_open)
 		fb_strbuf_add(&r->foreign, "/>");
 	else
@@ -127,6 +162,8 @@ static void add_attr(
 	a->v[2 * a->n] = full;
 	a->v[2 * a->n + 1] = strndup(value, len);
 	a->failed |= !full || !a->v[2 * a->n + 1];
+	if (a->v[2 * a->n + 1])
+		plain_blanks(a->v[2 * a->n + 1], "\t\r\n");
 	a->n++;
 }
 
@@ -202,33 +239,17 @@ static void on_end(void *ctx, const xmlChar *name, const xmlChar *prefix, const 
 		r->depth--;
 }
 
-/** NCCL's own tags hold no text; foreign ones may. */
+/** NCCL's own tags hold no text; foreign ones may. The parser hands it over in pieces. */
 static void on_text(void *ctx, const xmlChar *text, int len)
 {
 	struct nccl_reader *r = ctx;
 
 	if (r->rc || !r->inside || r->skip || len <= 0)
 		return;
-	struct fb_strbuf *b = &r->foreign;
-	char *copy = strndup((const char *)text, (size_t)len);
-	/* Blanks after a tag are the file's layout, after text they are text, in however many
-	 * pieces the parser hands it over. */
-	bool after_tag = r->tag_open || (b->len && b->s[b->len - 1] == '>');
-
-	if (!copy) {
+	fb_strbuf_addn(&r->words, (const char *)text, (size_t)len);
+	if (r->words.failed)
 		nccl_fail(r, ENOMEM, "no memory");
-		return;
-	}
-	const char *told = copy + (after_tag ? strspn(copy, " \t\r\n") : 0);
-	if (*told) {
-		if (r->tag_open)
-			fb_strbuf_add(b, ">");
-		r->tag_open = false;
-		fb_strbuf_add_xml(b, told);
-	}
-	free(copy);
-	if (r->foreign.len > NCCL_MAX_KEPT)
-		nccl_fail(r, EFBIG, "a foreign element of more than %u bytes", NCCL_MAX_KEPT);
+	bound_kept(r);
 }
 
 /** Called at "<!DOCTYPE name", before anything in it is read. */
@@ -328,6 +349,7 @@ int nccl_xml_parse(
 	else if (parse_text(&r, text, len) == 0)
 		nccl_finish(&r);
 	fb_strbuf_free(&r.foreign);
+	fb_strbuf_free(&r.words);
 	free(r.marks);
 	free(r.dev);
 	if (r.rc)

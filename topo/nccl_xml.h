@@ -65,8 +65,9 @@ struct nccl_reader {
 	size_t n_dev;
 	char host_hash[32];
 	size_t kept;
-	/* A foreign element being copied: its text so far, and how deep inside it we are. */
-	struct fb_strbuf foreign;
+	/* A foreign element being copied: its XML so far, the text since its last tag, and how deep
+	 * inside it we are. */
+	struct fb_strbuf foreign, words;
 	unsigned inside;
 	bool tag_open, skip; /* skip: left out instead of copied */
 };

@@ -43,6 +43,16 @@ static void test_text_in_pieces(void **state)
 
 	there_and_back("pieces", t);
 	topo_free(t);
+	t = parse(
+		"<system version=\"1\"><cpu numaid=\"0\" x=\"1&#10;2&#9;3\"><foreign y=\"4&#13;5\"> a "
+		"<inner/>&#13;b&#13;&amp;&#13;&#10;c&#32; </foreign></cpu></system>");
+	there_and_back("blanks by number", t);
+	char *text = export_from(t, false);
+
+	assert_non_null(strstr(text, "x=\"1 2 3\""));
+	assert_non_null(strstr(text, "<foreign y=\"4 5\">a<inner/>b &amp; \nc</foreign>"));
+	free(text);
+	topo_free(t);
 }
 
 static void test_anonymous(void **state)
