@@ -24,5 +24,5 @@ TESTS += bench/train/engine_test.c
 TESTS += bench/train/net_test.c
 SRC += bench/train/train.c bench/train/train_opts.c bench/train/train_job.c bench/train/train_bench.c bench/train/train_result.c \
 	bench/train/train_text.c bench/train/train_label.c bench/train/train_ports.c bench/train/measure.c bench/train/gemm_rate.c bench/train/verdict.c
-TESTS += bench/train/train_label_test.c bench/train/train_test.c bench/train/train_inject_test.c bench/train/verdict_test.c
+TESTS += bench/train/train_label_test.c bench/train/train_test.c bench/train/train_inject_test.c bench/train/train_inject_real_test.c bench/train/verdict_test.c
 TESTS += bench/train/net_golden_test.c
