@@ -34,10 +34,8 @@ static const struct kind real_kinds[] = {
 
 #define REAL_DROPPED 2 /* turns: products are planned and memory is touched for the first time */
 #define REAL_LEAST   6 /* undisturbed turns: fewer have no interval */
-#define REAL_LOOK_NS                                                                        \
-	700000         /* about what a product lasts: between them the network is looked at \
-			*/
-#define REAL_HELD 0.01 /* of a turn: how long other work may keep a rank from its CPU */
+#define REAL_LOOK_NS 700000 /* the network is looked at between products: what one lasts */
+#define REAL_HELD    0.01   /* of a turn: how long other work may keep a rank from its CPU */
 
 /* A step, and the products in it. */
 struct real_step {
