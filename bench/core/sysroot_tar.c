@@ -450,7 +450,8 @@ static char *find_top(const char *temp, const char *inner)
 				(int)(sizeof(path) - k))
 			break;
 	}
-	return strdup(inner);
+	/* No tree: the folder that tells most of what it is instead. */
+	return strdup(path);
 }
 
 /**

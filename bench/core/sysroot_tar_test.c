@@ -192,6 +192,10 @@ static void test_tree_beside_others(void **state)
 		{'0', "nodes/node17/sys/class/net/eth0/mtu", NULL, "1500\n", 0},
 		{'0', "nodes/node18/sys/class/net/eth0/mtu", NULL, "9000\n", 0},
 	};
+	static const struct entry none[] = {
+		{'0', "node17/hwloc-cpuid-info", NULL, "Architecture: x86\n", 0},
+		{'0', "node17/pu0", NULL, "0\n", 0},
+	};
 	char path[128];
 	struct fb_sysroot r;
 	struct fb_err e = {0};
@@ -199,6 +203,10 @@ static void test_tree_beside_others(void **state)
 	make_tar(path, one, N(one));
 	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
 	assert_true(fb_sysroot_exists(&r, "/sys/class/net/eth0/mtu"));
+	fb_sysroot_close(&r);
+	make_tar(path, none, N(none));
+	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
+	assert_true(fb_sysroot_exists(&r, "/hwloc-cpuid-info"));
 	fb_sysroot_close(&r);
 	/* Which of two is not guessed. */
 	make_tar(path, two, N(two));
