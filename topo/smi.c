@@ -36,7 +36,7 @@ struct smi {
 	unsigned *links;       /* of NV */
 	enum smi_column columns[SMI_COLUMNS];
 	size_t n_columns;
-	bool header_tabs;
+	bool header_tabs, more_titles; /* titles that are not known, behind those that are */
 	int line;
 	bool in_legend;
 	/* What stands before the header, and then before every line: "> ", "node17: ". */
@@ -102,6 +102,7 @@ static int read_header(struct smi *s, const char *line)
 {
 	s->header_tabs = strchr(line, '\t') != NULL;
 	s->n = s->n_columns = 0;
+	s->more_titles = false;
 	for (const char *p = smi_blanks(line); *p; p = smi_blanks(p)) {
 		enum smi_column column = SMI_COLUMNS;
 		size_t n = smi_title_len(p, &column);
@@ -113,7 +114,8 @@ static int read_header(struct smi *s, const char *line)
 			continue;
 		}
 		/* Unknown titles stand behind the known ones. */
-		if (s->n_columns)
+		s->more_titles = s->n_columns > 0;
+		if (s->more_titles)
 			break;
 		n = smi_name_len(p);
 		if (s->n >= TOPO_MAX_MATRIX)
@@ -173,8 +175,12 @@ static int set_affinity(struct smi_dev *d, enum smi_column column, const char *t
 		n--;
 	if (!n || n >= sizeof(buf))
 		return 0;
-	memcpy(buf, text, n);
-	buf[n] = '\0';
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!isspace((unsigned char)text[i]))
+			buf[k++] = text[i];
+	buf[k] = '\0';
 	if (column == SMI_CPUS && topo_cpulist_sane(buf) && !d->cpus) {
 		d->cpus = strdup(buf);
 		return d->cpus ? 0 : -ENOMEM;
@@ -187,6 +193,21 @@ static int set_affinity(struct smi_dev *d, enum smi_column column, const char *t
 			d->numa = (int)v;
 	}
 	return 0;
+}
+
+/** A list goes on behind blanks when it ends with '-' or ',': a terminal's edge put them there. */
+static size_t affinity_len(const char *s)
+{
+	size_t n = strcspn(s, " \t");
+
+	while (n && (s[n - 1] == '-' || s[n - 1] == ',')) {
+		size_t gap = strspn(s + n, " \t");
+
+		if (!isdigit((unsigned char)s[n + gap]))
+			break;
+		n += gap + strcspn(s + n + gap, " \t");
+	}
+	return n;
 }
 
 /**
@@ -202,14 +223,14 @@ static int read_affinities(struct smi *s, struct smi_dev *d, const char *rest)
 		size_t words = 0;
 
 		for (const char *p = smi_blanks(rest); *p; words++)
-			p = smi_blanks(p + strcspn(p, " \t"));
-		if (words < s->n_columns)
+			p = smi_blanks(p + affinity_len(p));
+		if (words < s->n_columns || (words > s->n_columns && !s->more_titles))
 			return 0;
 	}
 	const char *p = tabs ? rest + 1 : smi_blanks(rest);
 
 	for (size_t i = 0; i < s->n_columns && !rc; i++) {
-		size_t n = strcspn(p, tabs ? "\t" : " \t");
+		size_t n = tabs ? strcspn(p, "\t") : affinity_len(p);
 		const char *word = p + strspn(p, " ");
 
 		if (word < p + n)
@@ -404,9 +425,14 @@ static int read_line(struct smi *s, const char *line)
 		return rc ? rc : read_legend(s, line);
 	}
 	/* Between the header and its first row: the rest of a wrapped header. */
-	if (!s->rows && smi_are_names(line) && *smi_blanks(line)) {
+	if (!s->rows && *smi_blanks(line)) {
+		bool whole = smi_are_names(s->header), names = smi_are_names(line);
+		size_t end = strlen(s->header);
+
 		rc = append(s, s->header, line);
-		return rc ? rc : read_header(s, s->header);
+		if (rc || names || (!whole && smi_are_names(s->header)))
+			return rc ? rc : read_header(s, s->header);
+		s->header[end] = '\0';
 	}
 	return matrix_line(s, smi_blanks(line));
 }

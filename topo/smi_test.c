@@ -253,6 +253,20 @@ static void test_wrapped(void **state)
 		"GPU0 GPU1\nbnxt_re0 NIC1 CPU Affinity NUMA Affinity\n"
 		"GPU0 X NV18 PIX NODE\n0-55,112-167 0\nGPU1 NV18 X SYS PXB\n56-111,168-223 1\n"
 		"bnxt_re0 PIX SYS X SYS\nNIC1 NODE PXB SYS X\n2 nodes\nNIC Legend:\nNIC1: mlx5_4\n");
+	/* In the middle of a word, with a line's end or with a line's blanks. */
+	is_whole("GPU0 GPU1 bnxt_re0 mlx5_4 CPU Affi\nnity    NUMA Affinity\n"
+		 "GPU0 X NV18 PIX NODE 0-55,112-\n167     0\n"
+		 "GPU1 NV18 X SYS PXB 56-111,                                 168-223  1\n"
+		 "bnxt_re0 PIX SYS X SYS\nmlx5_4 NODE PXB SYS X\n");
+	struct topo *t = parse("GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-15,32-4 7 0\n");
+
+	/* Three words in two columns: none is believed. */
+	assert_null(t->pci[t->gpus[0].pci].cpus);
+	assert_int_equal(t->pci[t->gpus[0].pci].numa, TOPO_UNKNOWN);
+	topo_free(t);
+	t = parse("GPU0 CPU Affinity NUMA\nGPU0 X 0-15 0\n");
+	assert_string_equal(t->pci[t->gpus[0].pci].cpus, "0-15");
+	topo_free(t);
 	refused("GPU0 GPU1\nNIC0\nGPU0 X SYS\n\nPIX\n", -EINVAL, "matrix.txt:3: the row of GPU0");
 	refused("GPU0 GPU1\nGPU0 X SYS PIX\nPIX GPU1\n", -EINVAL, "none for GPU1");
 }

@@ -136,33 +136,27 @@ size_t smi_path_word(const char *s, enum topo_path *path, unsigned *links)
 	return 4;
 }
 
-static const struct {
-	const char *title;
-	enum smi_column column;
-} titles[] = {
-	{"CPU Affinity", SMI_CPUS},
-	{"CPUAffinity", SMI_CPUS},
-	{"NUMA Affinity", SMI_NUMA},
-	{"NUMAAffinity", SMI_NUMA},
-	{"GPU NUMA ID", SMI_GPU_NUMA},
-};
-
 size_t smi_title_len(const char *s, enum smi_column *column)
 {
+	static const struct {
+		const char *title; /* without its blanks */
+		enum smi_column column;
+	} titles[] = {
+		{"CPUAffinity", SMI_CPUS},
+		{"NUMAAffinity", SMI_NUMA},
+		{"GPUNUMAID", SMI_GPU_NUMA},
+	};
+
 	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++) {
-		const char *a = s, *b = titles[i].title;
+		const char *at = s, *t = titles[i].title;
 
-		while (*b && (*a == *b || (*b == ' ' && *a == '\t'))) {
-			bool blank = *b == ' ';
-
-			a++;
-			b++;
-			if (blank)
-				a = smi_blanks(a);
-		}
-		if (!*b) {
+		/* A terminal's edge may have put blanks into a word. */
+		while (*t && (*at == *t || (at > s && (*at == ' ' || *at == '\t'))))
+			if (*at++ == *t)
+				t++;
+		if (!*t) {
 			*column = titles[i].column;
-			return (size_t)(a - s);
+			return (size_t)(at - s);
 		}
 	}
 	return 0;
