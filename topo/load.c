@@ -106,6 +106,14 @@ static bool runs_under_hypervisor(const struct fb_sysroot *r)
 int topo_load(const struct fb_sysroot *r, struct topo **out, struct fb_err *e)
 {
 	*out = NULL;
+	if (r->dir && fb_sysroot_exists(r, "/hwloc-cpuid-info")) {
+		fb_fail(e, FB_EXIT_USAGE, ENOENT,
+			"%s holds dumps of CPUID (hwloc-gather-cpuid), which record processors and no "
+			"device, NUMA distance or link",
+			r->temp ? "the tar file" : r->dir);
+		fb_hint(e, "record the whole node: hwloc-gather-topology NAME");
+		return -ENOENT;
+	}
 	if (r->dir && !records_a_machine(r)) {
 		fb_fail(e, FB_EXIT_USAGE, ENOENT,
 			"%s records no machine: it has none of /sys/devices/system/cpu, "

@@ -8,7 +8,7 @@ SRC += topo/nccl_xml.c topo/nccl_xml_tags.c topo/nccl_xml_end.c topo/nccl_xml_ou
 SRC += topo/memattr.c topo/hwloc_xml.c topo/hwloc_xml_check.c topo/hwloc_import.c topo/hwloc_fast.c
 TESTS += topo/nccl_xml_test.c topo/nccl_xml_out_test.c topo/nccl_xml_robust_test.c
 FUZZ += topo/nccl_xml_fuzz.c
-SRC += topo/smi.c
+SRC += topo/smi.c topo/smi_words.c
 FUZZ += topo/hwloc_xml_fuzz.c topo/smi_fuzz.c
 SRC += topo/fabric/model.c topo/fabric/lines.c topo/fabric/words.c topo/fabric/discover.c topo/fabric/ports.c \
 	topo/fabric/linkinfo.c topo/fabric/counters.c topo/fabric/live.c topo/fabric/shape.c topo/fabric/rails.c \

@@ -271,6 +271,54 @@ static void on_doctype(
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
+/** Behind what begins at `at` and ends with `end`; NULL when it does not end. */
+static char *behind(char *at, const char *text_end, const char *end)
+{
+	char *p = memmem(at, (size_t)(text_end - at), end, strlen(end));
+
+	return p ? p + strlen(end) : NULL;
+}
+
+/**
+ * NCCL ends a comment at the first "-->", whatever stands in it. XML allows no "--" there, but
+ * RCCL's own files begin with a rule of dashes: what a comment says becomes blanks.
+ */
+static void plain_comments(char *text, size_t len)
+{
+	const char *end = text + len;
+
+	for (char *p = text; p && (p = memchr(p, '<', (size_t)(end - p)));) {
+		size_t left = (size_t)(end - p);
+
+		if (left >= 9 && memcmp(p, "<![CDATA[", 9) == 0) {
+			p = behind(p + 9, end, "]]>");
+			continue;
+		}
+		if (left < 7 || memcmp(p, "<!--", 4) != 0) {
+			p++;
+			continue;
+		}
+		char *next = behind(p + 4, end, "-->");
+
+		for (char *c = p + 4; next && c < next - 3; c++)
+			if (*c == '-' || (*c != '\n' && (unsigned char)(*c - 0x20) >= 0x5f))
+				*c = ' ';
+		p = next;
+	}
+}
+
+/** A paste may have empty lines before its declaration, which must be the first of an XML file. */
+static void plain_start(char *text, size_t len)
+{
+	size_t n = strspn(text, " \t\r\n");
+	char *end =
+		n && strncmp(text + n, "<?xml", 5) == 0 ? behind(text + n, text + len, "?>") : NULL;
+
+	for (char *c = text + n; end && c < end; c++)
+		if (*c != '\n')
+			*c = ' ';
+}
+
 #if LIBXML_VERSION >= 21200
 typedef const xmlError *parse_error;
 #else
@@ -294,7 +342,7 @@ static void FB_PRINTF(2, 3) say_nothing(void *ctx, const char *fmt, ...)
 {
 }
 
-static int parse_text(struct nccl_reader *r, const char *text, size_t len)
+static int parse_plain(struct nccl_reader *r, const char *text, size_t len)
 {
 	xmlSAXHandler sax = {
 		.initialized = XML_SAX2_MAGIC,
@@ -331,6 +379,21 @@ static int parse_text(struct nccl_reader *r, const char *text, size_t len)
 	r->xml->myDoc = NULL;
 	xmlFreeParserCtxt(r->xml);
 	r->xml = NULL;
+	return r->rc;
+}
+
+static int parse_text(struct nccl_reader *r, const char *text, size_t len)
+{
+	char *plain = malloc(len + 1);
+
+	if (!plain)
+		return nccl_fail(r, ENOMEM, "no memory");
+	memcpy(plain, text, len);
+	plain[len] = '\0';
+	plain_start(plain, len);
+	plain_comments(plain, len);
+	parse_plain(r, plain, len);
+	free(plain);
 	return r->rc;
 }
 

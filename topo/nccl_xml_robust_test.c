@@ -95,6 +95,14 @@ static void test_declaration_and_comments(void **state)
 		 "<!-- a --><pci busid=\"0000:01:00.0\" class=\"0x030200\"/>\n" TAIL "<!-- b -->");
 	accepted("\xef\xbb\xbf" HEAD TAIL);
 	accepted("<system version=\"9\"><cpu numaid=\"-1\"/></system>");
+	/* As NCCL's reader has it: a comment ends at the first "-->", and nothing else in it
+	 * counts. */
+	accepted("<!-------\n - two lines -- \xa9\x01 <pci> - -\n ------->\n" HEAD
+		 "<!----><!--->-->" TAIL "<!-- a --- -->");
+	accepted("\n \n<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" HEAD TAIL);
+	refused("<!-- a\n-- b --\n-->\n<system version=\"1\">\n<cpu>\n", -EINVAL, "file.xml:5: ");
+	refused(HEAD "<!-- open -- <pci/>" TAIL, -EINVAL, "not XML to its end");
+	refused(HEAD "<x><![CDATA[<!-- ]]></y><!-- -->" TAIL, -EINVAL, "file.xml:3: not XML");
 }
 
 /* ---- cut short ---------------------------------------------------------------------------------

@@ -58,6 +58,21 @@ static void test_empty_tree_is_refused(void **state)
 	tree_remove(&tree);
 }
 
+/** hwloc-gather-cpuid's folders look like recordings, and are of another kind. */
+static void test_cpuid_dump_is_refused(void **state)
+{
+	struct test_tree tree;
+	struct fb_err e;
+
+	tree_new(&tree);
+	tree_write(&tree, "/hwloc-cpuid-info", "Architecture: x86\n");
+	tree_write(&tree, "/pu0", "3 0 0 => d 756e6547 6c65746e 49656e69\n");
+	assert_int_equal(try_tree(tree.dir, &e), -ENOENT);
+	assert_int_equal(e.exit, FB_EXIT_USAGE);
+	assert_non_null(strstr(e.msg, "dumps of CPUID"));
+	tree_remove(&tree);
+}
+
 static void test_links_in_circles(void **state)
 {
 	struct test_tree tree;
@@ -433,6 +448,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_tree_is_refused),
+		cmocka_unit_test(test_cpuid_dump_is_refused),
 		cmocka_unit_test(test_links_in_circles),
 		cmocka_unit_test(test_bridges_in_a_circle),
 		cmocka_unit_test(test_wrong_contents),

@@ -7,7 +7,7 @@
  *
  * Words and columns: nvidia-smi's own legend, drivers 352 to 570.
  */
-#include "topo/smi.h"
+#include "topo/smi_words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,8 +19,6 @@
 
 #define MAX_FILE (16u << 20)
 #define MAX_LINE 16384
-
-enum column { CPU_AFFINITY, NUMA_AFFINITY, GPU_NUMA, N_COLUMNS };
 
 struct smi_dev {
 	char name[TOPO_NAME];
@@ -36,11 +34,17 @@ struct smi {
 	size_t n;
 	enum topo_path *paths; /* n x n, in the columns' order */
 	unsigned *links;       /* of NV */
-	enum column columns[N_COLUMNS];
+	enum smi_column columns[SMI_COLUMNS];
 	size_t n_columns;
-	bool header_tabs;
+	bool header_tabs, more_titles; /* titles that are not known, behind those that are */
 	int line;
 	bool in_legend;
+	/* What stands before the header, and then before every line: "> ", "node17: ". */
+	char prefix[TOPO_NAME];
+	/* The header, and the row that is being read: lines may be wrapped. */
+	char header[MAX_LINE], row[MAX_LINE];
+	int row_line; /* 0: none */
+	bool rows;    /* any yet */
 };
 
 static int FB_PRINTF(3, 4) refuse(struct smi *s, int code, const char *fmt, ...)
@@ -57,161 +61,63 @@ static int FB_PRINTF(3, 4) refuse(struct smi *s, int code, const char *fmt, ...)
 	return fb_fail(s->e, FB_EXIT_USAGE, code, "%s:%d: %s", s->what, s->line, why);
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
-static const char *blanks(const char *s)
-{
-	return s + strspn(s, " \t");
-}
-
-/** Take the underline out ("\x1b[4m", also where a paste lost the escape), and CRs. */
-static void plain(char *line)
-{
-	char *to = line;
-
-	for (const char *s = line; *s;) {
-		const char *p = *s == '\x1b' ? s + 1 : s;
-		size_t n = *p == '[' ? strspn(p + 1, "0123456789;") : 0;
-
-		if (*p == '[' && p[1 + n] == 'm' && (n || *s == '\x1b'))
-			s = p + n + 2;
-		else if (*s == '\r' || *s == '\x1b')
-			s++;
-		else
-			*to++ = *s++;
-	}
-	*to = '\0';
-}
-
-static size_t digits_after(const char *s, const char *stem)
-{
-	size_t n = strlen(stem), d;
-
-	if (strncmp(s, stem, n) != 0)
-		return 0;
-	d = strspn(s + n, "0123456789");
-	return d ? n + d : 0;
-}
-
-/** Length of one device's name at `s`: names may be stuck together where tabs were lost. */
-static size_t name_len(const char *s)
-{
-	static const char *const stems[] = {"GPU", "NIC", "mlx5_bond_", "mlx5_", "mlx4_"};
-
-	for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
-		size_t n = digits_after(s, stems[i]);
-
-		if (n && (!s[n] || isspace((unsigned char)s[n]) || isalpha((unsigned char)s[n])))
-			return n;
-	}
-	return strcspn(s, " \t");
-}
-
-/** @param links receives the count of NV. @return the word's length, 0 when it is none */
-static size_t path_word(const char *s, enum topo_path *path, unsigned *links)
-{
-	static const struct {
-		const char *word;
-		enum topo_path path;
-	} words[] = {
-		{"PIX", TOPO_PATH_PIX},
-		{"PXB", TOPO_PATH_PXB},
-		{"PHB", TOPO_PATH_PHB},
-		{"NODE", TOPO_PATH_NODE},
-		{"SYS", TOPO_PATH_SYS},
-		{"SOC", TOPO_PATH_SYS},
-		{"N/A", TOPO_PATH_UNKNOWN},
-		{"X", TOPO_PATH_SELF},
-		{"?", TOPO_PATH_UNKNOWN},
-	};
-
-	*links = 0;
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		size_t n = strlen(words[i].word);
-
-		if (strncmp(s, words[i].word, n) == 0) {
-			*path = words[i].path;
-			return n;
-		}
-	}
-	/* At most two digits: an affinity may be stuck to it. */
-	if (s[0] != 'N' || s[1] != 'V' || !isdigit((unsigned char)s[2]))
-		return 0;
-	*path = TOPO_PATH_NV;
-	*links = (unsigned)(s[2] - '0');
-	/* "NV40-15" is NV4 and the CPUs 0-15. */
-	if (!isdigit((unsigned char)s[3]) || s[4] == '-')
-		return 3;
-	*links = *links * 10 + (unsigned)(s[3] - '0');
-	return 4;
-}
-
 /* ---- the header ------------------------------------------------------------------------------ */
 
 /** A header begins with a device and has no path word behind it. */
 static bool is_header(const char *line)
 {
-	const char *s = blanks(line);
-	size_t n = name_len(s);
+	const char *s = smi_blanks(line);
+	size_t n = smi_name_len(s);
 	enum topo_path path;
 	unsigned links;
 
-	if (!digits_after(s, "GPU") || s[n] == ':')
+	if (!smi_digits_after(s, "GPU") || s[n] == ':')
 		return false;
-	s = blanks(s + n);
-	return !path_word(s, &path, &links);
+	s = smi_blanks(s + n);
+	return !smi_path_word(s, &path, &links);
 }
 
-static const struct {
-	const char *title;
-	enum column column;
-} titles[] = {
-	{"CPU Affinity", CPU_AFFINITY},
-	{"CPUAffinity", CPU_AFFINITY},
-	{"NUMA Affinity", NUMA_AFFINITY},
-	{"NUMAAffinity", NUMA_AFFINITY},
-	{"GPU NUMA ID", GPU_NUMA},
-};
-
-/** Length of a column's title at `s`, whatever blanks are in it; 0: none. */
-static size_t title_len(const char *s, enum column *column)
+/** The header's names behind what a quote or a log puts before every line; NULL: no header. */
+static const char *behind_prefix(struct smi *s, const char *line)
 {
-	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++) {
-		const char *a = s, *b = titles[i].title;
+	if (is_header(line))
+		return line;
+	for (const char *p = strstr(line, "GPU"); p; p = strstr(p + 1, "GPU")) {
+		size_t n = (size_t)(p - line);
 
-		while (*b && (*a == *b || (*b == ' ' && *a == '\t'))) {
-			bool blank = *b == ' ';
-
-			a++;
-			b++;
-			if (blank)
-				a = blanks(a);
-		}
-		if (!*b) {
-			*column = titles[i].column;
-			return (size_t)(a - s);
-		}
+		if (!smi_digits_after(p, "GPU"))
+			continue;
+		while (n && isspace((unsigned char)line[n - 1]))
+			n--;
+		if (n >= sizeof(s->prefix) || !smi_are_names(p))
+			return NULL;
+		memcpy(s->prefix, line, n);
+		s->prefix[n] = '\0';
+		return line + n;
 	}
-	return 0;
+	return NULL;
 }
 
 static int read_header(struct smi *s, const char *line)
 {
 	s->header_tabs = strchr(line, '\t') != NULL;
-	for (const char *p = blanks(line); *p; p = blanks(p)) {
-		enum column column = N_COLUMNS;
-		size_t n = title_len(p, &column);
+	s->n = s->n_columns = 0;
+	s->more_titles = false;
+	for (const char *p = smi_blanks(line); *p; p = smi_blanks(p)) {
+		enum smi_column column = SMI_COLUMNS;
+		size_t n = smi_title_len(p, &column);
 
 		if (n) {
-			if (s->n_columns < N_COLUMNS)
+			if (s->n_columns < SMI_COLUMNS)
 				s->columns[s->n_columns++] = column;
 			p += n;
 			continue;
 		}
 		/* Unknown titles stand behind the known ones. */
-		if (s->n_columns)
+		s->more_titles = s->n_columns > 0;
+		if (s->more_titles)
 			break;
-		n = name_len(p);
+		n = smi_name_len(p);
 		if (s->n >= TOPO_MAX_MATRIX)
 			return refuse(s, EFBIG, "more than %d devices: no machine has that many",
 				TOPO_MAX_MATRIX);
@@ -226,13 +132,15 @@ static int read_header(struct smi *s, const char *line)
 		memcpy(name, p, n);
 		name[n] = '\0';
 		topo_copy(d->name, sizeof(d->name), name);
-		d->gpu = digits_after(p, "GPU") == n;
+		d->gpu = smi_digits_after(p, "GPU") == n;
 		d->numa = TOPO_UNKNOWN;
 		for (size_t i = 0; i + 1 < s->n; i++)
 			if (strcmp(s->devs[i].name, d->name) == 0)
 				return refuse(s, EINVAL, "two columns are named %s", d->name);
 		p += n;
 	}
+	free(s->paths);
+	free(s->links);
 	s->paths = calloc(s->n * s->n + 1, sizeof(*s->paths));
 	s->links = calloc(s->n * s->n + 1, sizeof(*s->links));
 	return s->paths && s->links ? 0 : -ENOMEM;
@@ -258,7 +166,7 @@ static struct smi_dev *row_of(struct smi *s, const char *line, size_t *len)
 	return best;
 }
 
-static int set_affinity(struct smi_dev *d, enum column column, const char *text, size_t n)
+static int set_affinity(struct smi_dev *d, enum smi_column column, const char *text, size_t n)
 {
 	char buf[MAX_LINE];
 	const char *end;
@@ -267,13 +175,17 @@ static int set_affinity(struct smi_dev *d, enum column column, const char *text,
 		n--;
 	if (!n || n >= sizeof(buf))
 		return 0;
-	memcpy(buf, text, n);
-	buf[n] = '\0';
-	if (column == CPU_AFFINITY && topo_cpulist_sane(buf) && !d->cpus) {
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!isspace((unsigned char)text[i]))
+			buf[k++] = text[i];
+	buf[k] = '\0';
+	if (column == SMI_CPUS && topo_cpulist_sane(buf) && !d->cpus) {
 		d->cpus = strdup(buf);
 		return d->cpus ? 0 : -ENOMEM;
 	}
-	if (column == NUMA_AFFINITY) {
+	if (column == SMI_NUMA) {
 		unsigned long v = strtoul(buf, (char **)&end, 10);
 
 		/* "0-1" is several nodes: no node. */
@@ -281,6 +193,21 @@ static int set_affinity(struct smi_dev *d, enum column column, const char *text,
 			d->numa = (int)v;
 	}
 	return 0;
+}
+
+/** A list goes on behind blanks when it ends with '-' or ',': a terminal's edge put them there. */
+static size_t affinity_len(const char *s)
+{
+	size_t n = strcspn(s, " \t");
+
+	while (n && (s[n - 1] == '-' || s[n - 1] == ',')) {
+		size_t gap = strspn(s + n, " \t");
+
+		if (!isdigit((unsigned char)s[n + gap]))
+			break;
+		n += gap + strcspn(s + n + gap, " \t");
+	}
+	return n;
 }
 
 /**
@@ -295,22 +222,22 @@ static int read_affinities(struct smi *s, struct smi_dev *d, const char *rest)
 	if (!tabs) {
 		size_t words = 0;
 
-		for (const char *p = blanks(rest); *p; words++)
-			p = blanks(p + strcspn(p, " \t"));
-		if (words < s->n_columns)
+		for (const char *p = smi_blanks(rest); *p; words++)
+			p = smi_blanks(p + affinity_len(p));
+		if (words < s->n_columns || (words > s->n_columns && !s->more_titles))
 			return 0;
 	}
-	const char *p = tabs ? rest + 1 : blanks(rest);
+	const char *p = tabs ? rest + 1 : smi_blanks(rest);
 
 	for (size_t i = 0; i < s->n_columns && !rc; i++) {
-		size_t n = strcspn(p, tabs ? "\t" : " \t");
+		size_t n = tabs ? strcspn(p, "\t") : affinity_len(p);
 		const char *word = p + strspn(p, " ");
 
 		if (word < p + n)
 			rc = set_affinity(d, s->columns[i], word, (size_t)(p + n - word));
 		/* Long titles take two tab stops, their values one or two. */
 		p += n;
-		p = tabs ? p + strspn(p, "\t") : blanks(p);
+		p = tabs ? p + strspn(p, "\t") : smi_blanks(p);
 	}
 	return rc;
 }
@@ -319,27 +246,16 @@ static int read_row(struct smi *s, const char *line)
 {
 	size_t len;
 	struct smi_dev *d = row_of(s, line, &len);
-	size_t self = d ? (size_t)(d - s->devs) : 0;
+	size_t self = (size_t)(d - s->devs);
 
-	if (!d) {
-		/* Prompts and other lines may stand between; a row of the matrix may not. */
-		enum topo_path path;
-		unsigned links;
-
-		len = digits_after(line, "GPU");
-		if (len && path_word(blanks(line + len), &path, &links))
-			return refuse(s, EINVAL, "the row of %.*s has no column of its own",
-				(int)len, line);
-		return 0;
-	}
 	if (d->seen)
 		return refuse(s, EINVAL, "two rows are named %s", d->name);
 	d->seen = true;
-	const char *p = blanks(line + len);
+	const char *p = smi_blanks(line + len);
 
 	for (size_t i = 0; i < s->n; i++) {
 		size_t at = self * s->n + i;
-		size_t n = path_word(p, &s->paths[at], &s->links[at]);
+		size_t n = smi_path_word(p, &s->paths[at], &s->links[at]);
 
 		if (!n && (strncmp(p, "OK", 2) == 0 || strncmp(p, "CNS", 3) == 0 ||
 				  strncmp(p, "GNS", 3) == 0 || strncmp(p, "NS", 2) == 0))
@@ -359,22 +275,95 @@ static int read_row(struct smi *s, const char *line)
 				s, EINVAL, "the row of %s has its X in another column", d->name);
 		p += n;
 		if (i + 1 < s->n)
-			p = blanks(p);
+			p = smi_blanks(p);
 	}
 	/* From the tab behind the last path on: " X \t0-15". */
 	return read_affinities(s, d, p + strspn(p, " "));
 }
 
+/** The row that was begun is whole. */
+static int end_row(struct smi *s)
+{
+	int line = s->line, rc = 0;
+
+	if (!s->row_line)
+		return 0;
+	s->line = s->row_line;
+	s->row_line = 0;
+	rc = read_row(s, s->row);
+	s->line = line;
+	return rc;
+}
+
+/** Does a line go on with a row: more paths, or affinities that the row lacks? */
+static bool goes_on(const struct smi *s, const char *line)
+{
+	enum topo_path path;
+	unsigned links;
+	size_t words = 0;
+
+	if (!s->row_line)
+		return false;
+	if (smi_path_word(line, &path, &links) && strncmp(line, "N/A", 3) != 0)
+		return true;
+	for (const char *p = smi_blanks(s->row); *p; words++)
+		p = smi_blanks(p + strcspn(p, " \t"));
+	return !s->header_tabs && strncmp(s->row, "GPU", 3) == 0 && words > s->n &&
+	       words <= s->n + s->n_columns &&
+	       (isdigit((unsigned char)*line) || strncmp(line, "N/A", 3) == 0);
+}
+
+static int append(struct smi *s, char to[MAX_LINE], const char *line)
+{
+	size_t n = strlen(to), more = strlen(line);
+
+	if (n + more + 2 > MAX_LINE)
+		return refuse(s, EFBIG, "a wrapped line of more than %d bytes", MAX_LINE);
+	if (n)
+		to[n++] = ' ';
+	memcpy(to + n, line, more + 1);
+	return 0;
+}
+
+/** A line below the header: a row's begin, more of it, or none of the matrix. */
+static int matrix_line(struct smi *s, const char *line)
+{
+	enum topo_path path;
+	unsigned links;
+	size_t len;
+
+	if (goes_on(s, line))
+		return append(s, s->row, line);
+	int rc = end_row(s);
+
+	if (rc)
+		return rc;
+	if (row_of(s, line, &len)) {
+		s->rows = true;
+		s->row_line = s->line;
+		s->row[0] = '\0';
+		return append(s, s->row, line);
+	}
+	/* Prompts and other lines may stand between; a row of the matrix may not. */
+	len = smi_digits_after(line, "GPU");
+	if (len && smi_path_word(smi_blanks(line + len), &path, &links))
+		return refuse(
+			s, EINVAL, "the row of %.*s has no column of its own", (int)len, line);
+	return 0;
+}
+
 /** "  NIC0: mlx5_0" */
 static int read_legend(struct smi *s, const char *line)
 {
-	const char *p = blanks(line);
-	size_t n = digits_after(p, "NIC");
+	const char *p = smi_blanks(line);
+	size_t n = smi_digits_after(p, "NIC");
 
 	if (!n || p[n] != ':')
 		return 0;
-	const char *name = blanks(p + n + 1);
-	size_t len = strcspn(name, " \t");
+	const char *name = smi_blanks(p + n + 1);
+	/* Letters of a device's name: a paste may have more behind it ("mlx5_0<br>"). */
+	size_t len =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:");
 
 	for (size_t i = 0; i < s->n; i++) {
 		struct smi_dev *d = &s->devs[i];
@@ -417,6 +406,37 @@ static int refuse_others(struct smi *s, const char *text)
 	return 0;
 }
 
+/** A line without what terminals and pastes put into it. */
+static int read_line(struct smi *s, const char *line)
+{
+	size_t n = strlen(s->prefix);
+	int rc = 0;
+
+	if (!s->n) {
+		line = behind_prefix(s, line);
+		return !line ? 0 : append(s, s->header, line) ? -EFBIG : read_header(s, s->header);
+	}
+	if (strncmp(line, s->prefix, n) == 0)
+		line += n;
+	/* Below "Legend:" the words stand again, and NICs have their names. */
+	s->in_legend = s->in_legend || strstr(line, "Legend:");
+	if (s->in_legend) {
+		rc = end_row(s);
+		return rc ? rc : read_legend(s, line);
+	}
+	/* Between the header and its first row: the rest of a wrapped header. */
+	if (!s->rows && *smi_blanks(line)) {
+		bool whole = smi_are_names(s->header), names = smi_are_names(line);
+		size_t end = strlen(s->header);
+
+		rc = append(s, s->header, line);
+		if (rc || names || (!whole && smi_are_names(s->header)))
+			return rc ? rc : read_header(s, s->header);
+		s->header[end] = '\0';
+	}
+	return matrix_line(s, smi_blanks(line));
+}
+
 static int read_lines(struct smi *s, const char *text, size_t len)
 {
 	char line[MAX_LINE];
@@ -435,17 +455,10 @@ static int read_lines(struct smi *s, const char *text, size_t len)
 		p += n + 1;
 		if (strlen(line) != n)
 			return refuse(s, EINVAL, "the line holds a NUL: this is no text");
-		plain(line);
-		if (!s->n) {
-			if (is_header(line))
-				rc = read_header(s, line);
-			continue;
-		}
-		/* Below "Legend:" the words stand again, and NICs have their names. */
-		s->in_legend = s->in_legend || strstr(line, "Legend:");
-		rc = s->in_legend ? read_legend(s, line) : read_row(s, blanks(line));
+		smi_plain(line);
+		rc = read_line(s, line);
 	}
-	return rc;
+	return rc ? rc : end_row(s);
 }
 
 static int check_whole(struct smi *s)

@@ -193,6 +193,84 @@ static void test_warnings(void **state)
 	topo_free(t);
 }
 
+/* ---- pastes ---------------------------------------------------------------------------------- */
+
+static void is_whole(const char *text)
+{
+	struct topo *t = parse(text);
+
+	assert_int_equal(t->n_gpus, 2);
+	assert_int_equal(t->n_rdma, 2);
+	path_is(t, "GPU0", "GPU1", "NV18");
+	path_is(t, "GPU0", "bnxt_re0", "PIX");
+	path_is(t, "GPU1", "mlx5_4", "PXB");
+	path_is(t, "bnxt_re0", "mlx5_4", "SYS");
+	assert_int_equal(t->pci[t->gpus[1].pci].numa, 1);
+	assert_string_equal(t->pci[t->gpus[1].pci].cpus, "56-111,168-223");
+	topo_free(t);
+}
+
+/** Quoted in a mail, out of a log, from a terminal's or an editor's screen, as a table. */
+static void test_pastes(void **state)
+{
+	is_whole("On Monday GPU1 was slow:\n"
+		 "> > \tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+		 "> > GPU0\t X \tNV18\tPIX\tNODE\t0-55,112-167\t0\t\tN/A\n"
+		 "> > GPU1\tNV18\t X \tSYS\tPXB\t56-111,168-223\t1\t\tN/A\n"
+		 "> > NIC0\tPIX\tSYS\t X \tSYS\t\t\t\t\n"
+		 "> > NIC1\tNODE\tPXB\tSYS\t X \t\t\t\t\n> >\n"
+		 "> > NIC Legend:\n> >\n> >   NIC0: bnxt_re0\n> >   NIC1: mlx5_4\n");
+	is_whole("\xef\xbb\xbf\xc2\xa0 GPU0 GPU1 NIC0 NIC1 CPU Affinity\xc2\xa0NUMA Affinity\n"
+		 "GPU0\xc2\xa0\xc2\xa0X NV18 PIX NODE 0-55,112-167 0\n"
+		 "GPU1 NV18\xe2\x80\x8b X SYS PXB 56-111,168-223 1\n"
+		 "NIC0 PIX SYS X SYS\nNIC1 NODE PXB SYS X\n"
+		 "Legend:\nNIC0: bnxt_re0<br>\nNIC1: mlx5_4\n");
+	is_whole("^[[4m\tGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity^[[0m\n"
+		 "GPU0\t X \tNV18\tPIX\tNODE\t0-55,112-167\t0\x1b[K\n"
+		 "GPU1\tNV18\t X \tSYS\tPXB\t56-111,168-223\t1\x1b(B\n"
+		 "NIC0\tPIX\tSYS\t X \tSYS\nNIC1\tNODE\tPXB\tSYS\t X \n"
+		 "Legend:\nNIC0: bnxt_re0\x1b[K\nNIC1: mlx5_4\n");
+	is_whole("node17: | | GPU0 | GPU1 | bnxt_re0 | mlx5_4 | CPU Affinity | NUMA Affinity |\n"
+		 "node17: |---|---|---|---|---|---|---|\n"
+		 "node17: | GPU0 | X | NV18 | PIX | NODE | 0-55,112-167 | 0 |\n"
+		 "node17: | GPU1 | NV18 | X | SYS | PXB | 56-111,168-223 | 1 |\n"
+		 "node17: | bnxt_re0 | PIX | SYS | X | SYS | | |\n"
+		 "node17: | mlx5_4 | NODE | PXB | SYS | X | | |\n");
+}
+
+/** Lines that a mail or a narrow window broke: header, paths and affinities go on below. */
+static void test_wrapped(void **state)
+{
+	is_whole("        GPU0    GPU1    NIC0    NIC1    CPU\n"
+		 "Affinity    NUMA Affinity   GPU NUMA ID\n"
+		 "GPU0     X      NV18    PIX     NODE    0-55,112-167\n"
+		 "0               N/A\n"
+		 "GPU1    NV18     X      SYS\n"
+		 "PXB    56-111,168-223    1               N/A\n"
+		 "NIC0    PIX     SYS      X\nSYS\nNIC1    NODE\n   PXB     SYS      X\n"
+		 "\nLegend:\n\n  X    = Self\n\nNIC Legend:\n  NIC0: bnxt_re0\n  NIC1: mlx5_4\n");
+	is_whole(
+		"GPU0 GPU1\nbnxt_re0 NIC1 CPU Affinity NUMA Affinity\n"
+		"GPU0 X NV18 PIX NODE\n0-55,112-167 0\nGPU1 NV18 X SYS PXB\n56-111,168-223 1\n"
+		"bnxt_re0 PIX SYS X SYS\nNIC1 NODE PXB SYS X\n2 nodes\nNIC Legend:\nNIC1: mlx5_4\n");
+	/* In the middle of a word, with a line's end or with a line's blanks. */
+	is_whole("GPU0 GPU1 bnxt_re0 mlx5_4 CPU Affi\nnity    NUMA Affinity\n"
+		 "GPU0 X NV18 PIX NODE 0-55,112-\n167     0\n"
+		 "GPU1 NV18 X SYS PXB 56-111,                                 168-223  1\n"
+		 "bnxt_re0 PIX SYS X SYS\nmlx5_4 NODE PXB SYS X\n");
+	struct topo *t = parse("GPU0 CPU Affinity NUMA Affinity\nGPU0 X 0-15,32-4 7 0\n");
+
+	/* Three words in two columns: none is believed. */
+	assert_null(t->pci[t->gpus[0].pci].cpus);
+	assert_int_equal(t->pci[t->gpus[0].pci].numa, TOPO_UNKNOWN);
+	topo_free(t);
+	t = parse("GPU0 CPU Affinity NUMA\nGPU0 X 0-15 0\n");
+	assert_string_equal(t->pci[t->gpus[0].pci].cpus, "0-15");
+	topo_free(t);
+	refused("GPU0 GPU1\nNIC0\nGPU0 X SYS\n\nPIX\n", -EINVAL, "matrix.txt:3: the row of GPU0");
+	refused("GPU0 GPU1\nGPU0 X SYS PIX\nPIX GPU1\n", -EINVAL, "none for GPU1");
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void test_truncated(void **state)
@@ -262,6 +340,8 @@ int main(void)
 		cmocka_unit_test(test_affinities),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_pastes),
+		cmocka_unit_test(test_wrapped),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_other_texts),

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define MAX_DEPTH 40 /* folders passed by on the way to sys/, each the only one */
@@ -369,30 +370,37 @@ static bool has(const char *dir, const char *name)
 	       lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/** Number of entries of a folder, its only or first subfolder's name, and whether one of them is an
- * RDMA device's. */
-static int look(const char *dir, char name[NAME_MAX + 1], bool *rdma)
+struct inside {
+	int entries, roots;      /* in all; folders with sys/ or proc/ */
+	char name[NAME_MAX + 1]; /* the only root, else the first folder */
+	bool rdma;               /* one of them is an RDMA device's */
+};
+
+/** What a folder holds. */
+static void look(const char *dir, struct inside *in)
 {
 	DIR *d = opendir(dir);
-	int n = 0;
 
-	name[0] = '\0';
-	*rdma = false;
+	*in = (struct inside){0};
 	if (!d)
-		return 0;
+		return;
 	for (struct dirent *de; (de = readdir(d));) {
-		char ports[NAME_MAX + 16];
+		char below[NAME_MAX + 16];
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		n++;
-		snprintf(ports, sizeof(ports), "%s/ports", de->d_name);
-		*rdma = *rdma || has(dir, ports);
-		if (!name[0] && has(dir, de->d_name))
-			snprintf(name, NAME_MAX + 1, "%s", de->d_name);
+		in->entries++;
+		snprintf(below, sizeof(below), "%s/ports", de->d_name);
+		in->rdma = in->rdma || has(dir, below);
+		snprintf(below, sizeof(below), "%s/sys", de->d_name);
+		bool root = has(dir, below);
+
+		snprintf(below, sizeof(below), "%s/proc", de->d_name);
+		root = root || has(dir, below);
+		if ((root && !in->roots++) || (!in->name[0] && has(dir, de->d_name)))
+			snprintf(in->name, sizeof(in->name), "%s", de->d_name);
 	}
 	closedir(d);
-	return n;
 }
 
 /** Make temp/tree/below out of `dir`: a file of /sys, or of /sys/class/infiniband, alone. */
@@ -422,27 +430,47 @@ static char *find_top(const char *temp, const char *inner)
 {
 	static const char *const sys[] = {"sys"};
 	static const char *const rdma[] = {"sys", "class", "infiniband"};
-	char path[PATH_MAX], name[NAME_MAX + 1];
-	bool devices;
+	char path[PATH_MAX];
+	struct inside in;
 
 	snprintf(path, sizeof(path), "%s", inner);
 	for (int depth = 0; depth < MAX_DEPTH; depth++) {
 		if (has(path, "sys") || has(path, "proc"))
 			return strdup(path);
-		int n = look(path, name, &devices);
-
-		if (devices)
+		look(path, &in);
+		if (in.rdma)
 			return move_below(temp, path, rdma, 3);
 		if (has(path, "class") && (has(path, "devices") || has(path, "bus")))
 			return move_below(temp, path, sys, 1);
 		size_t k = strlen(path);
 
-		if (n != 1 || !name[0] ||
-			snprintf(path + k, sizeof(path) - k, "/%s", name) >=
+		/* Beside the one recorded tree other things may lie: notes, dumps of CPUID. */
+		if ((in.entries != 1 && in.roots != 1) || !in.name[0] ||
+			snprintf(path + k, sizeof(path) - k, "/%s", in.name) >=
 				(int)(sizeof(path) - k))
 			break;
 	}
-	return strdup(inner);
+	/* No tree: the folder that tells most of what it is instead. */
+	return strdup(path);
+}
+
+/**
+ * Where to unpack: $TMPDIR; else memory with room for the largest recording, because a tree is
+ * thousands of small files that live for a second, which takes seconds on a disk; else /tmp.
+ */
+static const char *base_folder(void)
+{
+	const char *dir = getenv("TMPDIR");
+	struct statvfs fs;
+
+	if (dir && *dir == '/')
+		return dir;
+	if (access("/dev/shm", W_OK | X_OK) == 0 && statvfs("/dev/shm", &fs) == 0 &&
+		fs.f_bavail * fs.f_frsize >=
+			FB_SYSROOT_TAR_MAX_BYTES + FB_SYSROOT_TAR_MAX_ENTRIES * 4096ull &&
+		fs.f_favail >= FB_SYSROOT_TAR_MAX_ENTRIES)
+		return "/dev/shm";
+	return "/tmp";
 }
 
 bool fb_sysroot_tar_supported(void)
@@ -452,14 +480,12 @@ bool fb_sysroot_tar_supported(void)
 
 int fb_sysroot_tar_unpack(const char *file, char **temp, char **top, struct fb_err *e)
 {
-	const char *base = getenv("TMPDIR");
+	const char *base = base_folder();
 	struct unpack u = {.file = file, .root = -1, .dir = -1, .e = e};
 	char path[PATH_MAX], inner[PATH_MAX];
 	int rc;
 
 	*temp = *top = NULL;
-	if (!base || *base != '/')
-		base = "/tmp";
 	if (snprintf(path, sizeof(path), "%s/fabricbench-recording-XXXXXX", base) >=
 		(int)sizeof(path) - 16)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENAMETOOLONG, "%s: path too long", base);

@@ -20,10 +20,12 @@
 bool fb_sysroot_tar_supported(void);
 
 /**
- * Unpack `file` into a new private folder below $TMPDIR (or /tmp).
+ * Unpack `file` into a new private folder below $TMPDIR; without it below /dev/shm where that has
+ * room for any recording, else below /tmp.
  * @param temp receives the private folder, for fb_sysroot_tar_remove(); caller frees
- * @param top receives the folder in it that holds sys/ or proc/ (one folder above them, such as
- * hwloc-gather-topology makes, is passed by); caller frees
+ * @param top receives the folder in it that holds sys/ or proc/ (folders above them, such as
+ * hwloc-gather-topology makes, are passed by, and what lies beside the only folder that holds
+ * them); caller frees
  * @return 0; -EINVAL: no tar file, damaged, or an entry that leads out (exit 2); -EFBIG: beyond the
  * limits above (exit 2); -ENOTSUP: built without libarchive (exit 2); -ENOMEM, and errno of the
  * private folder (exit 3)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "bench/core/json.h"
@@ -177,6 +178,70 @@ static void test_parts_of_sys(void **state)
 	assert_int_equal(leftovers(), 0);
 }
 
+/** A tree beside other things, as hwloc's recordings with dumps of CPUID have it. */
+static void test_tree_beside_others(void **state)
+{
+	need_libarchive();
+	static const struct entry one[] = {
+		{'0', "node17/cpuid/pu0", NULL, "0\n", 0},
+		{'0', "node17/README", NULL, "by hand\n", 0},
+		{'0', "node17/fsroot/sys/class/net/eth0/mtu", NULL, "1500\n", 0},
+		{'0', "node17/zz/pu1", NULL, "0\n", 0},
+	};
+	static const struct entry two[] = {
+		{'0', "nodes/node17/sys/class/net/eth0/mtu", NULL, "1500\n", 0},
+		{'0', "nodes/node18/sys/class/net/eth0/mtu", NULL, "9000\n", 0},
+	};
+	static const struct entry none[] = {
+		{'0', "node17/hwloc-cpuid-info", NULL, "Architecture: x86\n", 0},
+		{'0', "node17/pu0", NULL, "0\n", 0},
+	};
+	char path[128];
+	struct fb_sysroot r;
+	struct fb_err e = {0};
+
+	make_tar(path, one, N(one));
+	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
+	assert_true(fb_sysroot_exists(&r, "/sys/class/net/eth0/mtu"));
+	fb_sysroot_close(&r);
+	make_tar(path, none, N(none));
+	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
+	assert_true(fb_sysroot_exists(&r, "/hwloc-cpuid-info"));
+	fb_sysroot_close(&r);
+	/* Which of two is not guessed. */
+	make_tar(path, two, N(two));
+	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
+	assert_false(fb_sysroot_exists(&r, "/sys/class/net/eth0/mtu"));
+	fb_sysroot_close(&r);
+	assert_int_equal(leftovers(), 0);
+}
+
+/** Without TMPDIR a tree lies in memory where any would fit, else on the disk. */
+static void test_where(void **state)
+{
+	need_libarchive();
+	static const struct entry one[] = {{'0', "sys/x", NULL, "1\n", 0}};
+	struct statvfs fs = {0};
+	char path[128], dir[128];
+	struct fb_sysroot r;
+	struct fb_err e = {0};
+
+	make_tar(path, one, 1);
+	unsetenv("TMPDIR");
+	assert_int_equal(fb_sysroot_open(&r, path, &e), 0);
+	setenv("TMPDIR", home, 1);
+	snprintf(dir, sizeof(dir), "%s", r.temp);
+	fb_sysroot_close(&r);
+	assert_int_not_equal(access(dir, F_OK), 0);
+	bool room = access("/dev/shm", W_OK | X_OK) == 0 && statvfs("/dev/shm", &fs) == 0 &&
+		    fs.f_bavail * fs.f_frsize >= 3ull << 30 && fs.f_favail >= 1000000;
+
+	if (room)
+		assert_memory_equal(dir, "/dev/shm/fabricbench-", 21);
+	else
+		assert_non_null(strstr(dir, "/fabricbench-recording-"));
+}
+
 static void test_ways_out(void **state)
 {
 	need_libarchive();
@@ -299,6 +364,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_parts_of_sys),
+		cmocka_unit_test(test_tree_beside_others),
+		cmocka_unit_test(test_where),
 		cmocka_unit_test(test_ways_out),
 		cmocka_unit_test(test_no_recording),
 		cmocka_unit_test(test_bomb),
