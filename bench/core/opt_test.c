@@ -77,7 +77,11 @@ static void start(struct fixture *f)
 	f->spec = (struct fb_opt_spec){.command = "verbs latency",
 		.usage = "[options] [HOST]",
 		.summary = "Measure the latency of one RDMA operation at a time.",
-		.notes = "Examples:\n  fabricbench verbs latency -d mlx5_0 node7",
+		.notes = "Examples:\n  fabricbench verbs latency -d mlx5_0 node7\n\n"
+			 "Long lines of plain text flow into the next one of their paragraph, and "
+			 "do not leave a single\nword on a line of its own.\n\n"
+			 "A line that is short enough stands as it is written,\n"
+			 "  and so does one that is indented.",
 		.sets = {{"Test", table, &f->c}, {"Output", more_table, &f->m}}};
 }
 

@@ -84,9 +84,10 @@ static const struct fb_opt run_opts[] = {
 };
 
 static const char run_notes[] =
-	"A plan's section is a job: [name], command = verbs latency, then the command's long option names.\n"
-	"Also: ranks, launcher (local, ssh, mpirun, srun, lab), launches, deadline, require; hosts, hostfile, ranks-per-host\n"
-	"for launchers; time = 20s, what one launch is expected to take.\n"
+	"A plan's section is a job: [name], command = verbs latency, then the command's long option names. "
+	"Also: ranks, launcher (local, ssh, mpirun, srun, lab), launches, deadline, require; hosts, hostfile, "
+	"ranks-per-host for launchers; time = 20s, what one launch is expected to take. [plan] has title and "
+	"scope, and launches and deadline for the jobs that have none of their own.\n\n"
 	"Exit status: 0 accepted, 1 rejected, 2 bad plan, 3 incomplete or interrupted, 4 wrong data.";
 
 static struct fb_opt_spec make_spec(struct run_cfg *cfg)
