@@ -57,13 +57,20 @@ static void help(const struct fb_cmd *commands, FILE *out)
 		"4 wrong data; 77 not available here and nobody required it.\n");
 }
 
+/* Those for tests have no summary, and neither has a group of them. */
+static bool shown(const struct fb_cmd *c)
+{
+	return c->summary || (c->sub && c->sub->summary);
+}
+
 static int unknown(const struct fb_cmd *table, const char *group, const char *word)
 {
+	/* A third of the letters may be wrong: further away it is another word. */
 	const char *best = NULL;
-	unsigned least = 4;
+	unsigned least = (unsigned)strlen(word) / 3 + 2;
 	for (const struct fb_cmd *c = table; c->name; c++) {
 		unsigned d = fb_edit_distance(c->name, word);
-		if (d < least) {
+		if (shown(c) && d < least) {
 			least = d;
 			best = c->name;
 		}
@@ -72,7 +79,7 @@ static int unknown(const struct fb_cmd *table, const char *group, const char *wo
 	if (best)
 		fprintf(stderr, "  remedy: did you mean \"%s%s\"?\n", group, best);
 	else
-		fprintf(stderr, "  remedy: fabricbench --help lists the commands\n");
+		fprintf(stderr, "  remedy: fabricbench %s--help lists the commands\n", group);
 	return FB_EXIT_USAGE;
 }
 
@@ -95,6 +102,8 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 		} else {
 			fprintf(out, "Usage: fabricbench %sCOMMAND [options]\n\n", group);
 			list(table, group, out);
+			fprintf(out, "\nfabricbench %sCOMMAND --help tells the options of one.\n",
+				group);
 		}
 		return argc < 2 ? FB_EXIT_USAGE : FB_EXIT_OK;
 	}

@@ -327,6 +327,15 @@ void rep_html_messages(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- values without a size ------------------------------------------------------------------- */
 
+/* Times and rates of data as people read them; tokens/s and counts as they are. */
+static struct rep_scale_for value_unit(const json_t *r)
+{
+	const char *unit = fb_json_str(r, "unit", "");
+	if (strcmp(unit, "ns") == 0 || strcmp(unit, "bytes/s") == 0)
+		return rep_people_unit(r);
+	return (struct rep_scale_for){unit, 1};
+}
+
 void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section)
 {
 	static const char *const names[] = {
@@ -345,14 +354,15 @@ void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section
 		rep_tag(b, "td", NULL, "%s", fb_json_str(r, "case", "?"));
 		rep_tag(b, "td", "n", "%lld", (long long)fb_json_int(r, "launch", 0));
 		rep_tag(b, "td", NULL, "%s", fb_json_str(r, "metric", "?"));
-		double v = fb_json_num(r, "value", NAN);
+		struct rep_scale_for s = value_unit(r);
+		double v = fb_json_num(r, "value", NAN) * s.factor;
 		if (isfinite(v))
 			rep_tag(b, "td", "n", "%.6g", v);
 		else
 			rep_tag(b, "td", NULL, "%s",
 				fb_json_str(r, "value_reason", "not measured"));
-		rep_tag(b, "td", NULL, "%s", fb_json_str(r, "unit", ""));
-		double bound = fb_json_num(get(r, "bound"), "value", NAN);
+		rep_tag(b, "td", NULL, "%s", s.unit);
+		double bound = fb_json_num(get(r, "bound"), "value", NAN) * s.factor;
 		rep_tag(b, "td", "n", isfinite(bound) ? "%.6g" : "-", bound);
 		rep_tag(b, "td", NULL, "%s", fb_json_str(r, "where", "?"));
 		rep_tag(b, "td", state, "%s", state);

@@ -169,8 +169,10 @@ int fb_read_file(const char *path, size_t max, char **text, size_t *len, struct 
 	}
 	struct stat st;
 	int rc = fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
-	if (rc == -EINVAL)
+	if (rc == -EINVAL) {
 		fb_fail(e, FB_EXIT_USAGE, EINVAL, "cannot read %s: it is not a regular file", path);
+		fb_hint(e, "give the path of a file, not of a folder or device");
+	}
 	if (rc == 0)
 		rc = read_all(fd, max, text, len);
 	close(fd);

@@ -158,11 +158,25 @@ int fb_opt_flag_value(void *p, const char *text, struct fb_err *e)
 	return fb_fail_usage(e, "not one of yes, no, true, false, 1, 0");
 }
 
+/* What is past the type's limits is told by the option's own where it has any: --help names those.
+ */
+static int parse_whole(const struct fb_opt *o, const char *text, bool minus, uint64_t max,
+	uint64_t *v, struct fb_err *e)
+{
+	struct fb_err why = {0};
+	int rc = fb_parse_u64(text + minus, 0, max, v, &why);
+	if (rc == -ERANGE && in_range(o, minus ? INT64_MIN : INT64_MAX, text, e) != 0)
+		return -EINVAL;
+	if (rc != 0)
+		*e = why;
+	return rc;
+}
+
 static int set_int(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
 {
 	bool minus = *text == '-';
 	uint64_t v;
-	int rc = fb_parse_u64(text + minus, 0, (uint64_t)INT_MAX, &v, e);
+	int rc = parse_whole(o, text, minus, (uint64_t)INT_MAX, &v, e);
 	if (!rc)
 		rc = in_range(o, minus ? -(int64_t)v : (int64_t)v, text, e);
 	if (!rc)
@@ -174,7 +188,7 @@ static int set_int(const struct fb_opt *o, void *p, const char *text, struct fb_
 static int set_u64(const struct fb_opt *o, void *p, const char *text, struct fb_err *e)
 {
 	uint64_t v;
-	int rc = fb_parse_u64(text, 0, INT64_MAX, &v, e);
+	int rc = parse_whole(o, text, false, INT64_MAX, &v, e);
 	if (!rc)
 		rc = in_range(o, (int64_t)v, text, e);
 	if (!rc)

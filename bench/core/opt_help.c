@@ -34,13 +34,18 @@ static int columns(const char *s, size_t len)
 	return n;
 }
 
-/* Print words from column `at`, later lines from `indent`; a line's own leading blanks stay. */
+/*
+ * Print words from column `at`, later lines from `indent`; a line's own leading blanks stay. What a
+ * line of plain text has too many goes before the words of the next one, so that no paragraph has a
+ * line of one word.
+ */
 static void wrap(FILE *out, const char *s, int indent, int at)
 {
-	bool fresh = true;
+	bool fresh = true, flows = false;
 	int extra = 0;
 	while (*s) {
-		if (*s == '\n') {
+		bool join = flows && *s == '\n' && s[1] && s[1] != '\n' && s[1] != ' ';
+		if (*s == '\n' && !join) {
 			fputc('\n', out);
 			s++;
 			extra = (int)strspn(s, " ");
@@ -49,11 +54,13 @@ static void wrap(FILE *out, const char *s, int indent, int at)
 			if (*s && *s != '\n')
 				fprintf(out, "%*s", at, "");
 			fresh = true;
+			flows = false;
 			continue;
 		}
-		size_t gap = strspn(s, " "), len = strcspn(s + gap, " \n");
+		size_t gap = join ? 1 : strspn(s, " "), len = strcspn(s + gap, " \n");
 		int width = columns(s + gap, len);
 		if (!fresh && at + (int)gap + width > WIDTH) {
+			flows = indent + extra == 0;
 			at = indent + extra;
 			fprintf(out, "\n%*s", at, "");
 		} else if (!fresh) {
@@ -127,7 +134,7 @@ static void right_text(struct fb_strbuf *b, const struct fb_opt *o)
 	if (o->positional)
 		fb_strbuf_add(&d, "also as a bare argument; ");
 	if (flag_on(o))
-		fb_strbuf_add(&d, "on by default; ");
+		fb_strbuf_add(&d, "done unless this is given; ");
 	else if (o->type == FB_OPT_ENUM)
 		fb_strbuf_printf(&d, "default %s; ", o->def ? o->def : o->names[0]);
 	else if (o->def && *o->def && o->type != FB_OPT_FLAG)

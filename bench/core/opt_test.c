@@ -77,7 +77,11 @@ static void start(struct fixture *f)
 	f->spec = (struct fb_opt_spec){.command = "verbs latency",
 		.usage = "[options] [HOST]",
 		.summary = "Measure the latency of one RDMA operation at a time.",
-		.notes = "Examples:\n  fabricbench verbs latency -d mlx5_0 node7",
+		.notes = "Examples:\n  fabricbench verbs latency -d mlx5_0 node7\n\n"
+			 "Long lines of plain text flow into the next one of their paragraph, and "
+			 "do not leave a single\nword on a line of its own.\n\n"
+			 "A line that is short enough stands as it is written,\n"
+			 "  and so does one that is indented.",
 		.sets = {{"Test", table, &f->c}, {"Output", more_table, &f->m}}};
 }
 
@@ -187,6 +191,10 @@ static void test_messages(void **st)
 			"-s 12Q: \"12Q\" is not a size: unknown suffix \"Q\"; sizes are written 64, 64K, 1M, 2G"},
 		{{"-s", "2G"}, "-s 2G: \"2G\" is not within 1 to 1G"},
 		{{"--port", "0"}, "--port 0: \"0\" is not within 1 to 65535"},
+		{{"--port", "99999999999"},
+			"--port 99999999999: \"99999999999\" is not within 1 to 65535"},
+		{{"--port", "-99999999999"},
+			"--port -99999999999: \"-99999999999\" is not within 1 to 65535"},
 		{{"--port", "-3"}, "--port -3: \"-3\" is not within 1 to 65535"},
 		{{"-n", "0"}, "-n 0: \"0\" is below 1"},
 		{{"-n", "-3"},

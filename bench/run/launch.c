@@ -174,6 +174,8 @@ void run_print_argv(const struct run *r, const struct run_part *p, FILE *out)
 	run_argv_free(&a);
 }
 
+#define MOST_REASONS 2 /* of a part's verdict, in the run's own */
+
 /* The last lines that a child wrote to stderr, as one line. */
 static void last_words(const char *text, char *buf, size_t len)
 {
@@ -193,6 +195,41 @@ static void first_error(const json_t *doc, char *buf, size_t len)
 	const char *msg = err ? fb_json_str(err, "message", "") : "";
 	const char *remedy = err ? fb_json_str(err, "remedy", "") : "";
 	snprintf(buf, len, "%s%s%s", msg, *remedy ? "; remedy: " : "", remedy);
+}
+
+/* One more reason of a part, while there are few. */
+static void add_reason(char *buf, size_t len, size_t i, const char *before, const char *text)
+{
+	size_t at = strlen(buf);
+	if (i < MOST_REASONS)
+		snprintf(buf + at, len - at, "%s%s%s%.200s", i ? "; " : "", before,
+			*before ? ": " : "", text);
+}
+
+/*
+ * What a part without an error says by its verdict, or by the gates that failed: neither is an
+ * error. Of what was skipped whole the first check's reason tells what is missing here.
+ */
+static void verdict_words(const json_t *doc, int exit_status, char *buf, size_t len)
+{
+	const json_t *reasons = json_object_get(json_object_get(doc, "verdict"), "reasons");
+	const json_t *checks = json_object_get(doc, "checks"), *v;
+	size_t i, n = 0;
+	json_array_foreach (reasons, i, v)
+		add_reason(buf, len, n++, "", json_is_string(v) ? json_string_value(v) : "");
+	json_array_foreach (checks, i, v) {
+		bool fail = strcmp(fb_json_str(v, "state", ""), "fail") == 0;
+		if (json_array_size(reasons) == 0 && fail)
+			add_reason(buf, len, n++, fb_json_str(v, "case", fb_json_str(v, "id", "")),
+				fb_json_str(v, "reason", "?"));
+	}
+	size_t at = strlen(buf);
+	const json_t *first = json_array_get(checks, 0);
+	if (n > MOST_REASONS)
+		snprintf(buf + at, len - at, "; and %zu more", n - MOST_REASONS);
+	else if (exit_status == FB_EXIT_SKIP && first)
+		snprintf(buf + at, len - at, "%s%.200s", at ? ": " : "",
+			fb_json_str(first, "reason", ""));
 }
 
 static enum run_state state_of(int exit_status)
@@ -245,6 +282,8 @@ void run_judge_part(struct run_part *p, int status, bool timed_out, const char *
 			p->state != RUN_SKIPPED)
 			p->state = RUN_INTERRUPTED;
 		first_error(doc, p->reason, sizeof(p->reason));
+		if (p->state != RUN_COMPLETE && p->reason[0] == '\0')
+			verdict_words(doc, p->exit, p->reason, sizeof(p->reason));
 		json_decref(doc);
 	}
 	if (timed_out) {

@@ -84,9 +84,10 @@ static const struct fb_opt run_opts[] = {
 };
 
 static const char run_notes[] =
-	"A plan's section is a job: [name], command = verbs latency, then the command's long option names.\n"
-	"Also: ranks, launcher (local, ssh, mpirun, srun, lab), launches, deadline, require; hosts, hostfile, ranks-per-host\n"
-	"for launchers; time = 20s, what one launch is expected to take.\n"
+	"A plan's section is a job: [name], command = verbs latency, then the command's long option names. "
+	"Also: ranks, launcher (local, ssh, mpirun, srun, lab), launches, deadline, require; hosts, hostfile, "
+	"ranks-per-host for launchers; time = 20s, what one launch is expected to take. [plan] has title and "
+	"scope, and launches and deadline for the jobs that have none of their own.\n\n"
 	"Exit status: 0 accepted, 1 rejected, 2 bad plan, 3 incomplete or interrupted, 4 wrong data.";
 
 static struct fb_opt_spec make_spec(struct run_cfg *cfg)
@@ -136,11 +137,22 @@ static uint64_t expected_ns(const struct fb_job *j)
 	return t && fb_parse_duration(t, &ns, NULL) == 0 ? ns : j->deadline_ns;
 }
 
+static int longest_name(const struct fb_plan *plan)
+{
+	size_t most = 24;
+	for (size_t i = 0; i < plan->njobs; i++)
+		if (strlen(plan->jobs[i].name) > most)
+			most = strlen(plan->jobs[i].name);
+	return (int)most;
+}
+
 static int dry_run(const struct run *r)
 {
 	uint64_t about = 0, most = 0;
 	bool lab = false;
-	printf("%-24s %-7s %8s %9s %9s  %s\n", "job", "by", "launches", "each", "at most",
+	unsigned untold = 0;
+	int width = longest_name(&r->plan);
+	printf("%-*s %-7s %8s %9s %9s  %s\n", width, "job", "by", "launches", "each", "at most",
 		"command");
 	for (size_t i = 0; i < r->plan.njobs; i++) {
 		const struct fb_job *j = &r->plan.jobs[i];
@@ -148,19 +160,23 @@ static int dry_run(const struct run *r)
 		while (p->job != j)
 			p++;
 		char each[32], limit[32];
-		printf("%-24s %-7s %8u %9s %9s  ", j->name, fb_launcher_names[j->launcher],
+		printf("%-*s %-7s %8u %9s %9s  ", width, j->name, fb_launcher_names[j->launcher],
 			j->launches, fb_fmt_duration((double)expected_ns(j), each, sizeof(each)),
 			fb_fmt_duration((double)j->deadline_ns, limit, sizeof(limit)));
 		run_print_argv(r, p, stdout);
 		printf("\n");
 		about += expected_ns(j) * j->launches;
 		most += j->deadline_ns * j->launches;
+		untold += run_job_key(j, "time") == NULL;
 		lab = lab || (j->launcher == FB_LAUNCH_LAB && strcmp(r->where_rdma, "lab") == 0);
 	}
 	if (lab)
 		about += 20000000000ull;
 	printf("time needed: about %.0f s%s, at most %.0f s\n", (double)about / 1e9,
 		lab ? " (20 s of it boot the lab)" : "", (double)most / 1e9);
+	if (untold > 0)
+		printf("%u of %zu jobs do not say their time (time = 20s): their deadline is counted\n",
+			untold, r->plan.njobs);
 	return FB_EXIT_OK;
 }
 

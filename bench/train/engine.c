@@ -237,9 +237,10 @@ static int check_loss(struct engine *g, struct fb_err *e)
 	bool loss = isfinite(g->stats->loss);
 	if (loss && (g->c.clip_norm <= 0 || isfinite(g->grad_norm)))
 		return 0;
+	/* The sign of a NaN says nothing, so it is not printed. */
 	int rc = fb_fail(e, FB_EXIT_WRONG_DATA, EDOM, "step %llu: the %s is %g",
 		(unsigned long long)g->step_number, loss ? "gradient's norm" : "loss",
-		loss ? g->grad_norm : g->stats->loss);
+		fabs(loss ? g->grad_norm : g->stats->loss));
 	fb_hint(e,
 		"try a smaller --lr, --clip 1, or --dtype fp32; one rank alone gets the same batch "
 		"from the same seed");

@@ -249,9 +249,9 @@ int model_parse(const char *text, size_t len, const char *path, struct model *m,
 	struct reader r = {.path = path, .m = m, .e = e};
 	memset(m, 0, sizeof(*m));
 	name_of(path, m);
-	if (memchr(text, '\0', len))
-		return fb_fail_usage(e, "%s: contains a NUL byte: not a text file", path);
-	int rc = fb_ini_parse(text, len, path, on_key, &r, e);
+	int rc = memchr(text, '\0', len)
+			 ? fb_fail_usage(e, "%s: contains a NUL byte: not a text file", path)
+			 : fb_ini_parse(text, len, path, on_key, &r, e);
 	if (rc == 0)
 		rc = fill_in(&r);
 	if (rc == 0 && model_check(m, &why) != 0)

@@ -85,9 +85,9 @@ static int hybrid_group(const char *text, int ranks, int *shard, struct fb_err *
 	divisors(ranks, list, sizeof(list));
 	if (fb_parse_u64(text, 1, INT32_MAX, &f, &why) != 0)
 		rc = fb_fail_usage(e,
-			"strategy hybrid:%.20s: F is the number of ranks that share one copy, a "
+			"strategy hybrid%s%.20s: F is the number of ranks that share one copy, a "
 			"whole number over 0",
-			text);
+			*text ? ":" : "", text);
 	else if (ranks % (int64_t)f != 0)
 		rc = fb_fail_usage(e,
 			"strategy hybrid:%llu: groups of %llu do not divide %d ranks evenly",
@@ -114,8 +114,11 @@ int strategy_parse(const char *text, int ranks, struct strategy *s, struct fb_er
 	if (k == KNOWN)
 		return unknown(text, e);
 	bool hybrid = known[k].kind == STRATEGY_HYBRID;
-	if (colon && !hybrid)
-		return fb_fail_usage(e, "strategy \"%.40s\": only hybrid takes a number", text);
+	if (colon && !hybrid) {
+		fb_fail_usage(e, "strategy \"%.40s\": only hybrid takes a number", text);
+		fb_hint(e, "leave \"%.20s\" out, or use hybrid%.20s", colon, colon);
+		return -EINVAL;
+	}
 	s->kind = known[k].kind;
 	s->shard = s->kind == STRATEGY_DDP ? 1 : ranks;
 	if (hybrid) {

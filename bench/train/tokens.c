@@ -26,6 +26,53 @@ struct tokens {
 	int64_t count; /* tokens in it */
 };
 
+/* What a token file has to be; %d: bytes of a token of this model. */
+#define TOKEN_KINDS                                                                         \
+	"tokens are little-endian integers of %d bytes here (uint16 up to a vocabulary of " \
+	"65536, uint32 above)"
+
+#define WIDTH_LOOK 4096 /* tokens from which their width is told */
+
+static int64_t file_token(const struct tokens *t, int64_t i)
+{
+	const unsigned char *p = t->map + i * t->width;
+	uint32_t v = (uint32_t)p[0] | (uint32_t)p[1] << 8;
+	if (t->width == 4)
+		v |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+	return v;
+}
+
+/*
+ * uint32 tokens where uint16 ones are read: every second number is then 0, the upper half of a
+ * token. A text in which each second token is number 0 is none. Only for 2-byte tokens: 2-byte ones
+ * read as 4 are out of any vocabulary, and read_file() says so.
+ */
+static int check_width(const struct tokens *t, struct fb_err *e)
+{
+	int64_t n = t->count < WIDTH_LOOK ? t->count : WIDTH_LOOK;
+	bool low = false;
+	if (t->bytes % (size_t)t->width != 0) {
+		fb_fail_usage(e, "the token file %s has %zu bytes: no whole tokens of %d bytes",
+			t->c.file, t->bytes, t->width);
+		fb_hint(e, TOKEN_KINDS, t->width);
+		return -EINVAL;
+	}
+	if (t->width != 2 || n < 16)
+		return 0;
+	for (int64_t i = 0; i + 1 < n; i += 2) {
+		if (file_token(t, i + 1) != 0)
+			return 0;
+		low = low || file_token(t, i) != 0;
+	}
+	if (!low)
+		return 0;
+	fb_fail_usage(e,
+		"the token file %s holds uint32 tokens: each second number of 2 bytes is 0 in it",
+		t->c.file);
+	fb_hint(e, TOKEN_KINDS, t->width);
+	return -EINVAL;
+}
+
 static int map_file(struct tokens *t, struct fb_err *e)
 {
 	struct stat st;
@@ -52,6 +99,10 @@ static int map_file(struct tokens *t, struct fb_err *e)
 			strerror(errno));
 	else
 		t->map = map;
+	if (rc == 0)
+		rc = check_width(t, e);
+	if (rc != 0 && t->map)
+		munmap(map, t->bytes);
 close_file:
 	if (fd >= 0)
 		close(fd);
@@ -84,15 +135,6 @@ void tokens_close(struct tokens *t)
 	free(t);
 }
 
-static int64_t file_token(const struct tokens *t, int64_t i)
-{
-	const unsigned char *p = t->map + i * t->width;
-	uint32_t v = (uint32_t)p[0] | (uint32_t)p[1] << 8;
-	if (t->width == 4)
-		v |= (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-	return v;
-}
-
 static int read_file(
 	struct tokens *t, int64_t sequence, int32_t *input, int32_t *target, struct fb_err *e)
 {
@@ -108,10 +150,7 @@ static int read_file(
 				"ends at %lld",
 				t->c.file, (long long)v, ((long long)first + i) * t->width,
 				(long long)t->c.vocab - 1);
-			fb_hint(e,
-				"tokens are little-endian integers of %d bytes here (uint16 up to a "
-				"vocabulary of 65536, uint32 above)",
-				t->width);
+			fb_hint(e, TOKEN_KINDS, t->width);
 			return -EINVAL;
 		}
 		if (i < t->c.seq)

@@ -49,6 +49,7 @@ static void fill_spec(struct fb_opt_spec *spec, struct command *c)
 			"The batch: ranks * --micro-batch * --accumulate = --global-batch sequences a "
 			"step; give any\n"
 			"of the last three.\n"
+			"Without --ranks and without a launcher: two threads.\n"
 			"--plan: 64 ranks, 1 sequence of 8192 tokens at most, and bf16, where the "
 			"options say nothing.\n"
 			"MFU: model FLOPs per second over the dense data-sheet peak, PaLM's convention "
@@ -201,10 +202,12 @@ static int settle(struct run *r, struct fb_err *e)
 		return rc;
 	r->job.seed = c->out.seed;
 	r->job.deadline_ns = c->out.timeout;
-	if (local && ranks > MAX_THREADS)
+	if (local && ranks > MAX_THREADS) {
 		rc = fb_fail_usage(
 			e, "--ranks %d: at most %d threads of one process", ranks, MAX_THREADS);
-	else if (!local && r->job.fail_rank >= 0)
+		fb_hint(e, "more are processes: mpirun -n %d, or srun; --plan takes any number",
+			ranks);
+	} else if (!local && r->job.fail_rank >= 0)
 		rc = fb_fail_usage(e, "--fail-rank is for threads: end a process by its pid");
 	if (rc == 0)
 		rc = check_memory(&r->job, e);

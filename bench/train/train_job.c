@@ -89,12 +89,17 @@ static int settle_types(struct train_job *j, struct fb_err *e)
 static int settle_optimizer(struct train_job *j, struct fb_err *e)
 {
 	const struct train_opts *o = j->o;
+	int rc = 0;
 	if (!(o->beta1 < 1) || !(o->beta2 < 1))
-		return fb_fail_usage(e, "--beta1 and --beta2 must be below 1: at 1 AdamW's bias "
-					"correction divides by zero");
-	if (!(o->eps > 0))
-		return fb_fail_usage(e, "--eps must be over 0: a gradient of zero would divide by "
-					"it");
+		rc = fb_fail_usage(e, "--beta1 and --beta2 must be below 1: at 1 AdamW's bias "
+				      "correction divides by zero");
+	else if (!(o->eps > 0))
+		rc = fb_fail_usage(
+			e, "--eps must be over 0: a gradient of zero would divide by it");
+	if (rc != 0) {
+		fb_hint(e, "leave it out: --beta1 0.9, --beta2 0.95 and --eps 1e-8 are usual");
+		return rc;
+	}
 	j->adamw = (struct tr_adamw){.lr = o->lr,
 		.beta1 = o->beta1,
 		.beta2 = o->beta2,
@@ -165,9 +170,12 @@ static int check_files(const struct train_opts *o, struct fb_err *e)
 	const char *slash = strrchr(o->timeline, '/');
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - o->timeline) + 1 : 1,
 		slash ? o->timeline : ".");
-	if (o->timeline[0] == '\0' || access(folder, W_OK | X_OK) != 0)
-		return fb_fail_usage(e, "--timeline %s: its folder cannot be written: %s",
-			o->timeline, strerror(o->timeline[0] ? errno : EINVAL));
+	if (o->timeline[0] == '\0' || access(folder, W_OK | X_OK) != 0) {
+		fb_fail_usage(e, "--timeline %s: its folder cannot be written: %s", o->timeline,
+			strerror(o->timeline[0] ? errno : EINVAL));
+		fb_hint(e, "give a path in a folder that exists and may be written");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -225,9 +233,12 @@ static int check_injection(struct train_job *j, int k, const struct step_bytes *
 		fb_hint(e, "shape it: --comm local --link 5us,1GB/s; or inject +LATENCY");
 		return -EINVAL;
 	}
-	if (k == INJECT_RANK && in->rank >= j->step.ranks)
-		return fb_fail_usage(
+	if (k == INJECT_RANK && in->rank >= j->step.ranks) {
+		fb_fail_usage(
 			e, "--inject rank:%d: ranks are 0 to %d", in->rank, j->step.ranks - 1);
+		fb_hint(e, "name one of these, or give more --ranks");
+		return -EINVAL;
+	}
 	return 0;
 }
 

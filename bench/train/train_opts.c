@@ -100,8 +100,9 @@ const struct fb_opt train_opts[] = {
 		.help = "write the last step of every rank as a Chrome trace (chrome://tracing, "
 			"Perfetto)"},
 	{OPT("step-timeout", FB_OPT_DURATION, step_timeout_ns), .arg = "TIME", .def = "60s",
+		.min = 1000000, .max = INT64_MAX,
 		.help = "a step that lasts longer is given up, and what it waited for is named"},
-	{OPT("pin", FB_OPT_FLAG, pin), .def = "yes", .help = "let ranks move between CPUs"},
+	{OPT("pin", FB_OPT_FLAG, pin), .def = "yes", .help = "keep each rank on a CPU of its own"},
 	{OPT("label", FB_OPT_LIST, label), .arg = "KEY=VALUE",
 		.help = "what is known of this run and cannot be seen from here, as loss=0.1 or "
 			"cable=copper: stands in its results' params, a number in their case too"},
@@ -278,11 +279,17 @@ static int batch_bad(const struct train_batch *b, int ranks, const char *why, st
 	int64_t part = (int64_t)ranks * micro * (b->accumulate ? b->accumulate : 1);
 	int64_t up = (b->global + part - 1) / part * part;
 	fb_fail_usage(e, "--global-batch %lld: %s", (long long)b->global, why);
-	fb_hint(e,
-		"ranks * micro-batch * accumulate must equal it: with %d ranks, --micro-batch "
-		"%lld%s use --global-batch %lld, or leave one of the three out",
-		ranks, (long long)micro, b->accumulate ? " and that --accumulate" : "",
-		(long long)up);
+	if (b->micro == 0 && b->accumulate == 0)
+		fb_hint(e,
+			"ranks * micro-batch * accumulate must equal it: with %d ranks use a "
+			"multiple of %d, such as --global-batch %lld, or other --ranks",
+			ranks, ranks, (long long)up);
+	else
+		fb_hint(e,
+			"ranks * micro-batch * accumulate must equal it: with %d ranks%s%s use "
+			"--global-batch %lld, or leave one of the three out",
+			ranks, b->micro ? ", that --micro-batch" : "",
+			b->accumulate ? ", that --accumulate" : "", (long long)up);
 	return -EINVAL;
 }
 
@@ -297,8 +304,11 @@ int train_batch_settle(struct train_batch *b, int ranks, struct fb_err *e)
 	}
 	if (b->micro == 0) { /* as large as possible: it is the better batch */
 		int64_t part = (int64_t)ranks * (b->accumulate ? b->accumulate : 1);
-		snprintf(why, sizeof(why), "%d ranks * %d micro-batches do not divide it", ranks,
-			b->accumulate ? b->accumulate : 1);
+		if (b->accumulate)
+			snprintf(why, sizeof(why), "%d ranks * %d micro-batches do not divide it",
+				ranks, b->accumulate);
+		else
+			snprintf(why, sizeof(why), "%d ranks do not divide it", ranks);
 		if (b->global % part != 0)
 			return batch_bad(b, ranks, why, e);
 		b->micro = b->global / part;
@@ -321,6 +331,8 @@ int train_batch_settle(struct train_batch *b, int ranks, struct fb_err *e)
 }
 
 /* ---- racks ----------------------------------------------------------------------------------- */
+
+#define RACK_LINES "one line a node, in the order of their ranks; see --ranks-per-node"
 
 /* The number of this rack: that of the first node in one of this name. */
 static int rack_number(char *const *names, const int *rack, int n, const char *name)
@@ -362,6 +374,7 @@ int train_rack_map(const char *path, int nodes, int **rack_of, struct fb_err *e)
 	*rack_of = NULL;
 	if (rc != 0) {
 		fb_fail_usage(e, "--rack-map: %s", why.msg);
+		fb_hint(e, "%s", RACK_LINES);
 		return -EINVAL;
 	}
 	names = calloc((size_t)nodes, sizeof(*names));
@@ -376,14 +389,16 @@ int train_rack_map(const char *path, int nodes, int **rack_of, struct fb_err *e)
 				line, word);
 		else if (n >= nodes)
 			rc = fb_fail_usage(e, "%s:%u: there are only %d nodes", path, line, nodes);
-		if (rc != 0)
+		if (rc != 0) {
+			fb_hint(e, "%s", RACK_LINES);
 			goto free_all;
+		}
 		names[n] = word;
 		(*rack_of)[n] = rack_number(names, *rack_of, n, word);
 	}
 	if (n < nodes) {
 		rc = fb_fail_usage(e, "%s: racks of %d nodes, and there are %d", path, n, nodes);
-		fb_hint(e, "one line a node, in the order of their ranks; see --ranks-per-node");
+		fb_hint(e, "%s", RACK_LINES);
 	}
 free_all:
 	if (rc != 0) {

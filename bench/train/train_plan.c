@@ -165,12 +165,16 @@ static int check_tokens(const struct step_config *c, struct fb_err *e)
 		   tokens <= MAX_MICRO_TOKENS &&
 		   !__builtin_mul_overflow(tokens, (int64_t)c->micro_batches * c->ranks, &step) &&
 		   c->ranks <= MAX_RANKS;
-	return fit ? 0
-		   : fb_fail_usage(e,
-			     "%d ranks with %d micro-batches of %lld sequences of %lld tokens: that "
-			     "is no step",
-			     c->ranks, c->micro_batches, (long long)c->micro_seqs,
-			     (long long)c->seq);
+	if (fit)
+		return 0;
+	fb_fail_usage(e,
+		"%d ranks with %d micro-batches of %lld sequences of %lld tokens: that is no step",
+		c->ranks, c->micro_batches, (long long)c->micro_seqs, (long long)c->seq);
+	fb_hint(e,
+		"at most %lld tokens of a micro-batch, %d ranks and 2^63 tokens in all: use a "
+		"smaller --micro-batch, --accumulate or --seq",
+		(long long)MAX_MICRO_TOKENS, MAX_RANKS);
+	return -EINVAL;
 }
 
 int plan_make(const struct step_config *base, const struct train_plan_opts *o, struct plan *p,

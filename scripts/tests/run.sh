@@ -60,6 +60,37 @@ check resume-of-complete has "$work/good/run.json" '[.plan.parts[].reused] | all
 timeout 20 "$program" run "$work/good.ini" --dry-run > "$work/out" 2> "$work/err"
 check dry-run-status test $? -eq 0
 check dry-run-time says "time needed: about"
+check dry-run-untold says '2 of 2 jobs do not say their time'
+
+# A part that is rejected says why, and so does one that is not available here.
+mkdir "$work/empty"
+cat > "$work/why.ini" <<'INI'
+[gate]
+command = null
+points = 1
+iters = 2000
+max-p50 = 1ns
+[hosts]
+command = verbs pairs
+simulate = hosts=16,noise=0.01,slow-node=7:0.8,seed=1
+INI
+printf '[nothing]\ncommand = check all\nsysroot = %s\nrequire = no\n' "$work/empty" >> "$work/why.ini"
+run "$work/why.ini" "$work/why"
+check why-rejected test "$rc" -eq 1
+check why-gate has "$work/why/run.json" '.plan.parts[] | select(.job == "gate") | .state == "failed" and (.reason | test("null/normal/64: wanted at most 1.00 ns"))'
+check why-pairs has "$work/why/run.json" '.plan.parts[] | select(.job == "hosts") | .state == "failed" and (.reason | test("n00007.*slow"))'
+check why-skipped has "$work/why/run.json" '.plan.parts[] | select(.job == "nothing") | .state == "skipped" and (.reason | test("nothing could be judged here: not available"))'
+check why-in-verdict has "$work/why/run.json" '.verdict.reasons | map(test("said nothing")) | any | not'
+
+# Only what --help lists is suggested, and only where it is near.
+for word in tune tree-s bandwith; do
+	"$program" "$word" > "$work/out" 2> "$work/err"
+	check "no-command-$word" test $? -eq 2
+	check "no-command-$word-words" says 'remedy: '
+	check "no-command-$word-hidden" test "$(grep -c '"tree"' "$work/err")" -eq 0
+done
+"$program" verbs nonsense > "$work/out" 2> "$work/err"
+check no-command-group says 'fabricbench verbs --help lists the commands'
 
 bad() { # name, text, status wanted, words wanted
 	printf '%s\n' "$2" > "$work/bad.ini"

@@ -178,6 +178,7 @@ bad() { # NAME TEXT ARGUMENTS
 	shift 2
 	run --ranks 2 "$@"
 	ends "bad-$name" 2 "$text"
+	if ! grep -q '^  remedy: ' "$work/err"; then verdict "bad-$name-remedy" 'it names no remedy'; fi
 }
 bad model 'nearest is "tiny"' --model tinny
 bad strategy 'nearest' --strategy zeor1
@@ -196,6 +197,38 @@ bad folder 'No such file' --strategy offload --offload-to /no/where
 bad tokens 'No such file' --tokens /no/where
 bad timeline 'cannot be written' --timeline /no/where/trace.json
 bad racks 'ranks-per-node' --rack-map /dev/null
+echo left >"$work/one-rack"
+bad racks-few 'racks of 1 nodes, and there are 2' --rack-map "$work/one-rack" --ranks-per-node 1
+bad ranks 'at most 64 threads' --ranks 65
+bad steps-huge 'not within 1 to 10000000' --steps 99999999999
+bad batch-alone '2 ranks do not divide it' --global-batch 7
+bad hybrid-bare 'strategy hybrid: F is' --strategy hybrid
+bad zero-number 'only hybrid takes a number' --strategy zero1:2
+bad beta '--beta1 and --beta2 must be below 1' --beta2 1
+bad eps '--eps must be over 0' --eps 0
+bad step-timeout 'below 1.00 ms' --step-timeout 0
+bad model-folder 'not a regular file' --model "$work/"
+bad plan-size 'that is no step' --plan --micro-batch 16777216 --accumulate 1048576 --model llama3-8b
+
+# Token files: those of tiny have 2 bytes a token.
+numbers() { # BYTES COUNT FILE: small tokens
+	local i
+	for ((i = 0; i < $2; i++)); do printf '\\x%02x' $((i * 37 % 200)); for ((j = 1; j < $1; j++)); do printf '\\x00'; done; done |
+		xargs -0 printf '%b' >"$3"
+}
+numbers 2 2000 "$work/u16"
+numbers 4 2000 "$work/u32"
+head -c 100 "$work/u16" >"$work/short"
+head -c 3001 "$work/u16" >"$work/torn"
+printf 'a text is no file of tokens %.0s' {1..200} >"$work/text"
+run --tokens "$work/u16" --ranks 2 --steps 4 --seq 64 --quiet --output "$work/tokens.json"
+ends tokens 0
+bad tokens-short 'holds 50 tokens of 2 bytes' --tokens "$work/short" --seq 64
+bad tokens-wide 'holds uint32 tokens' --tokens "$work/u32" --seq 64
+bad tokens-torn 'no whole tokens' --tokens "$work/torn" --seq 64
+bad tokens-text 'vocabulary ends at 257' --tokens "$work/text" --seq 64
+run --comm mpi --ranks 2 --steps 2
+ends mpi-without-launcher 2 'start it by mpirun'
 bad peak '989.4T' --peak lots
 bad reference 'fp64' --backend reference --dtype bf16
 bad label 'factor of that name' --label seq=4
