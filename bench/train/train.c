@@ -238,8 +238,28 @@ static json_t *shared_options(const struct command *c, struct fb_err *e)
 	return j;
 }
 
-static int end(struct run *r, const struct fb_err *e, int rc)
+/* A step that cannot be, for its MFU, is kept with what makes it invalid: nothing was measured. */
+static int refused(const struct run *r, struct fb_err *e)
 {
+	const json_t *doc = r->doc ? fb_doc_json(r->doc) : NULL;
+	const json_t *first = json_array_get(json_object_get(doc, "results"), 0), *why;
+	const json_t *reasons = json_object_get(json_object_get(first, "validity"), "reasons");
+	size_t i;
+	json_array_foreach (reasons, i, why) {
+		if (strncmp(json_string_value(why), "MFU is ", 7) != 0)
+			continue;
+		fb_fail(e, FB_EXIT_UNMEASURED, ERANGE, "%s", json_string_value(why));
+		fb_hint(e, "--peak takes the dense rate of one rank's device in the type of "
+			   "--dtype");
+		return -ERANGE;
+	}
+	return 0;
+}
+
+static int end(struct run *r, struct fb_err *e, int rc)
+{
+	if (rc == 0)
+		rc = refused(r, e);
 	int status = rc == 0 ? FB_EXIT_OK : (int)e->exit;
 	if (rc != 0)
 		fb_doc_tell(r->doc, r->doc || speaks(r->c), &r->told, e);

@@ -173,17 +173,32 @@ static json_t *shares(const struct train_state *s, double rate, const char *why)
 	return j;
 }
 
+/* No device is faster than its data sheet: the peak, or what was taken for it, is wrong. */
+static bool impossible(const struct train_state *s)
+{
+	return train_mfu(s, MFU_PALM, s->j->peak) > 1;
+}
+
+/* The rate that shares of the data sheet may be told of; NAN where none may, and why. */
+static double told_peak(const struct train_state *s, const char **why)
+{
+	bool no = impossible(s);
+	*why = no ? "refused: more than 100 % of the data sheet" : s->j->peak_source;
+	return no ? NAN : s->j->peak;
+}
+
 static json_t *mfu_json(const struct train_state *s)
 {
 	const struct train_job *t = s->j;
 	json_t *j = json_object(), *peak = json_object(), *measured;
-	double rate = mean_gemm_rate(s);
+	const char *why;
+	double rate = mean_gemm_rate(s), told = told_peak(s, &why);
 	fb_json_set_str(j, "headline", "palm");
-	fb_json_set_real(j, "value", train_mfu(s, MFU_PALM, t->peak), t->peak_source);
+	fb_json_set_real(j, "value", train_mfu(s, MFU_PALM, told), why);
 	fb_json_set_real(peak, "flops", t->peak > 0 ? t->peak : NAN, t->peak_source);
 	fb_json_set_str(peak, "source", t->peak > 0 ? t->peak_source : NULL);
 	json_object_set_new(j, "peak", peak);
-	json_object_set_new(j, "data_sheet", shares(s, t->peak, t->peak_source));
+	json_object_set_new(j, "data_sheet", shares(s, told, why));
 	measured = shares(s, rate, "no product was timed");
 	fb_json_set_real(measured, "flops", rate > 0 ? rate : NAN, "no product was timed");
 	json_object_set_new(j, "measured", measured);
@@ -195,8 +210,9 @@ static json_t *hfu_json(const struct train_state *s)
 	json_t *j = json_object();
 	double flops = s->all[0].linear_flops + s->all[0].attn_flops, rate = mean_gemm_rate(s);
 	double per_s = step_s(s) > 0 ? flops / step_s(s) : NAN;
-	fb_json_set_real(
-		j, "data_sheet", s->j->peak > 0 ? per_s / s->j->peak : NAN, s->j->peak_source);
+	const char *why;
+	double told = told_peak(s, &why);
+	fb_json_set_real(j, "data_sheet", told > 0 ? per_s / told : NAN, why);
 	fb_json_set_real(j, "measured", rate > 0 ? per_s / rate : NAN, "no product was timed");
 	fb_json_set_real(j, "flops_per_s", per_s, "no step was timed");
 	return j;
@@ -320,18 +336,16 @@ static void steps_json(const struct train_state *s, json_t *result)
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* No device is faster than its data sheet: the peak, or what was taken for it, is wrong. */
 static void refuse_impossible(const struct train_state *s, json_t *result)
 {
-	double mfu = train_mfu(s, MFU_PALM, s->j->peak);
 	json_t *v = json_object_get(result, "validity");
 	char why[240];
-	if (!(mfu > 1) || !v)
+	if (!impossible(s) || !v)
 		return;
 	snprintf(why, sizeof(why),
 		"MFU is %.0f %% of the dense data-sheet peak of %.4g TFLOP/s (%s), which cannot be: is "
 		"it the peak of this device, of this type, of one rank?",
-		100 * mfu, s->j->peak / 1e12, s->j->peak_source);
+		100 * train_mfu(s, MFU_PALM, s->j->peak), s->j->peak / 1e12, s->j->peak_source);
 	fb_json_set_str(v, "state", "invalid");
 	json_array_append_new(json_object_get(v, "reasons"), json_string(why));
 }

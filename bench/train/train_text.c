@@ -90,12 +90,13 @@ static void mfu(FILE *out, const json_t *r)
 {
 	const json_t *m = get(r, "mfu"), *peak = get(m, "peak"), *own = get(m, "measured");
 	label(out, "MFU");
-	if (isfinite(number(peak, "flops"))) {
+	if (isfinite(number(m, "value"))) {
 		shares(out, get(m, "data_sheet"));
 		fprintf(out, " of %.4g TFLOP/s, %s\n", number(peak, "flops") / 1e12,
 			fb_json_str(peak, "source", "?"));
 	} else {
-		fprintf(out, "not given: %s\n", fb_json_str(m, "value_reason", "no peak"));
+		fprintf(out, "%s%s\n", isfinite(number(peak, "flops")) ? "" : "not given: ",
+			fb_json_str(m, "value_reason", "no peak"));
 	}
 	if (!isfinite(number(own, "flops")))
 		return;

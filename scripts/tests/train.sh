@@ -132,7 +132,9 @@ holds mfu "$work/peak.json" '.results | map(.metric) == ["step_time", "tokens_pe
 holds mfu-conventions "$work/peak.json" '.results[0].mfu | .value == .data_sheet.palm and .data_sheet["6n"] < .data_sheet.palm
 	and .peak.flops == 1e14 and .value < 1'
 run --ranks 2 --steps 6 --peak 1000000 --quiet --output "$work/impossible.json"
+ends mfu-impossible-refused 3 'MFU is [0-9]+ % .* cannot be'
 holds mfu-impossible "$work/impossible.json" '.results[0].validity | .state == "invalid" and (.reasons[0] | test("cannot be"))'
+holds mfu-impossible-untold "$work/impossible.json" '.results[0].mfu | .value == null and .data_sheet.causal == null and (.value_reason | test("refused"))'
 
 # --- processes -------------------------------------------------------------------------------------
 
