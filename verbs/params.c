@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "bench/core/log.h"
 #include "bench/core/units.h"
 #include "bench/oob/oob.h"
 
@@ -172,13 +173,22 @@ const struct fb_opt verbs_bandwidth_opts[] = {RAILS_OPTS("64K"),
 
 /* ---- options -> parameters ------------------------------------------------------------------- */
 
+/* A size that is there already, as where two ranges meet, is the same point: measured again it
+ * would stand twice under one name, as if it were a second launch. */
 static int add_size(uint64_t v, uint64_t *sizes, int max, int n, struct fb_err *e)
 {
-	if (n == max)
-		return fb_fail_usage(e, "more than %d message sizes", max);
 	if (v > VERBS_MAX_MSG)
 		return fb_fail_usage(e, "a message of %llu bytes is above the limit of verbs, 1G",
 			(unsigned long long)v);
+	for (int i = 0; i < n; i++) {
+		if (sizes[i] != v)
+			continue;
+		fb_warn("--size names %llu bytes more than once: measured once",
+			(unsigned long long)v);
+		return n;
+	}
+	if (n == max)
+		return fb_fail_usage(e, "more than %d message sizes", max);
 	sizes[n] = v;
 	return n + 1;
 }

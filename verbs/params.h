@@ -127,7 +127,8 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 	enum verbs_bench_kind bench, struct fb_err *e) FB_MUST_CHECK;
 /**
  * Sizes: "64K"; "2,64,4K"; "2:64K" is every power of two from 2 to 64K (a limit that is none is
- * included too). Sorted as given. @return how many, or -EINVAL
+ * included too). In the order given; one that comes again, as where ranges meet, is left out and
+ * told. @return how many, or -EINVAL
  */
 int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err *e) FB_MUST_CHECK;
 
