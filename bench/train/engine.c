@@ -94,6 +94,10 @@ static int open_tokens(struct engine *g, struct fb_err *e)
 static int open_schedule(struct engine *g, struct fb_err *e)
 {
 	int rc = schedule_build(&g->c.step, &g->sched, e);
+	/* A step whose buffers are read before they are filled would give a wrong loss, or none, on
+	 * some machines only. */
+	if (rc == 0)
+		rc = schedule_check(&g->c.step, &g->sched, e);
 	if (rc != 0)
 		return rc;
 	g->over = calloc((size_t)g->sched.n, sizeof(*g->over));
