@@ -25,6 +25,11 @@
 #define VERBS_AUTO      (-1)
 /** Shortest window of the series of bytes over time. */
 #define VERBS_MIN_WINDOW_NS 1000000u
+/** Longest window and longest interval: a day. */
+#define VERBS_MAX_TIME_NS 86400000000000ull
+/** Highest rate, bytes/s: 100 Tb/s, so that arithmetic on bytes and ns stays far from its limits.
+ */
+#define VERBS_MAX_RATE 12500000000000ull
 
 /** Options of `verbs latency` and `verbs bandwidth`. */
 struct verbs_options {

@@ -101,7 +101,7 @@ expect rate-lists 0 '[.results[] | select(.metric == "bandwidth") | .rate.share 
 expect rate-missed 0 '(.results | map(.metric)) == ["bandwidth", "message_rate", "message_rate"]
 	and ([.results[] | .validity.state == "suspect" and (.validity.reasons | any(test("^achieved .* of requested 4000 Gb/s")))] | all)
 	and ([.results[] | select(.rate != null) | .rate.share < 0.1 and .rate.requested == 500000000000] | length == 2 and all)' \
-	'names 65536 bytes more than once'
+	'message size 65536 is named more than once'
 
 expect gate-met 0 '[.checks[] | .state == "pass" and (.id | startswith("gate."))] | length == 4 and all'
 expect gate-missed 1 '([.checks[] | select(.id == "gate.max-p50" and .state == "fail")] | length == 2)
