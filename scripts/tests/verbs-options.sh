@@ -59,6 +59,8 @@ refused victim-none '--victim-size is the victim' incast --senders a --victim-si
 refused victim-no-class '--victim-traffic-class is the victim' incast --senders a --victim-traffic-class 0
 refused victim-no-pace '--interval is the victim' incast --senders a --interval 1ms
 refused pairs-atomic '--op fetch-add has no bandwidth' pairs --op fetch-add --simulate hosts=8
+refused fit-unmeasured '--fit-rates 3: not among --rates' loss-sweep h --given --rates 1 --fit-rates 3
+refused fit-nothing '--fit-rates 0: the model' loss-sweep h --given --rates 0,1 --fit-rates 0
 refused incast-rails 'one device here' incast --senders a -d x,y
 refused incast-gpu '--memory gpu' incast --senders a --memory gpu
 refused incast-long '3 steps of 1500 s each need 4500 s' incast --senders a,b --victim c --ramp -D 25m
