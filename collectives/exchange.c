@@ -41,7 +41,7 @@ struct exchange {
 	int whole;
 	char *result, *out; /* a reduction's sum: where it is made, where it belongs */
 	size_t tail;        /* all-reduce: bytes of the block that is partly padding */
-	uint64_t started, ended, due, sent_before;
+	uint64_t due, sent_before;
 	uint64_t delay_ns;
 	double delay_per_byte;
 	struct fb_err failed; /* code 0: all is well */
@@ -494,17 +494,12 @@ static int prepare(struct exchange *x, size_t count, enum coll_dtype t, struct f
 	x->then_gather = false;
 	x->tail = 0;
 	x->sent_before = x->stats.bytes_sent;
-	x->ended = 0;
-	x->started = now_of(x);
 	return 0;
 }
 
-static bool trivial(struct exchange *x)
+static bool trivial(const struct exchange *x)
 {
-	if (x->g.size > 1 && x->count > 0)
-		return false;
-	x->ended = x->started;
-	return true;
+	return x->g.size < 2 || x->count == 0;
 }
 
 int exchange_all_gather(struct exchange *x, const void *send, void *out, size_t count,
@@ -615,27 +610,12 @@ int exchange_test(struct exchange *x, bool *done, struct fb_err *e)
 			return 0;
 	}
 	if (x->phase == LATE) {
-		const uint64_t now = now_of(x);
-		if (now < x->due)
+		if (now_of(x) < x->due)
 			return 0;
-		x->ended = now;
 		x->phase = IDLE;
 	}
 	*done = true;
 	return 0;
-}
-
-uint64_t exchange_wake(const struct exchange *x)
-{
-	if (x->phase == LATE)
-		return x->due;
-	return x->phase == IDLE || x->failed_rc != 0 ? 0 : x->ops->wake(x->p);
-}
-
-void exchange_times(const struct exchange *x, uint64_t *started, uint64_t *ended)
-{
-	*started = x->started;
-	*ended = x->ended;
 }
 
 const struct exchange_stats *exchange_stats(const struct exchange *x)

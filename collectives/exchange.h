@@ -66,11 +66,6 @@ int exchange_all_reduce(struct exchange *x, void *buf, size_t count, enum coll_d
 	struct fb_err *e) FB_MUST_CHECK;
 /** Move on; *done. Call often. @return 0, -ECONNRESET and the like with the cause */
 int exchange_test(struct exchange *x, bool *done, struct fb_err *e) FB_MUST_CHECK;
-/** When it is worth testing again, now()'s ns; 0: at once. */
-uint64_t exchange_wake(const struct exchange *x);
-/** Of the collective in progress or last done: when it started, and ended (now()'s ns; 0: has not).
- */
-void exchange_times(const struct exchange *x, uint64_t *started, uint64_t *ended);
 const struct exchange_stats *exchange_stats(const struct exchange *x);
 /** A collective of this group is called done only this much later, and that much per byte sent
  * later: --inject over transports without a shaped link. */

@@ -69,7 +69,7 @@ static double statistic(const struct sums *s, size_t t, size_t k)
 	return n * m / (n + m) * (2 * a - b - c);
 }
 
-static int best_split(const double *v, size_t n, size_t *at, double *q)
+int rep_best_split(const double *v, size_t n, size_t *at, double *q)
 {
 	struct sums s = {0};
 	*at = 0;
@@ -93,12 +93,6 @@ static int best_split(const double *v, size_t n, size_t *at, double *q)
 	}
 	sums_free(&s);
 	return 0;
-}
-
-size_t rep_best_split(const double *v, size_t n, double *q)
-{
-	size_t at;
-	return best_split(v, n, &at, q) == 0 ? at : 0;
 }
 
 static double median(const double *v, size_t n, double *scratch)
@@ -136,7 +130,7 @@ static int divide(struct search *s, size_t from, size_t to)
 	struct rep_change c;
 	double q;
 	size_t at;
-	int rc = best_split(s->v + from, to - from, &at, &q);
+	int rc = rep_best_split(s->v + from, to - from, &at, &q);
 	if (rc != 0 || at == 0)
 		return rc;
 	c.at = from + at;

@@ -33,9 +33,11 @@ int rep_change_points(
 /**
  * The E-divisive statistic's best split of v[0..n): the tau (and kappa, the end of the right part)
  * that maximises tau*(kappa-tau)/kappa * (2*A - B - C), A the mean absolute difference across, B
- * and C within the parts. For tests.
- * @return the index of the right part's first value, 0: none (n < 4). *q receives the statistic
+ * and C within the parts.
+ * @param at receives the index of the right part's first value, 0: none (n < 4)
+ * @param q  receives the statistic
+ * @return 0 or -ENOMEM
  */
-size_t rep_best_split(const double *v, size_t n, double *q);
+int rep_best_split(const double *v, size_t n, size_t *at, double *q);
 
 #endif

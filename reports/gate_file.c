@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "bench/core/ini.h"
+#include "bench/core/json.h"
 #include "bench/core/units.h"
 
 static const char *const kinds[] = {"rate", "p50", "p99", "p99.9", "value"};
@@ -320,13 +321,13 @@ int gate_parse(const char *text, size_t len, const char *name, struct gate *g, s
 
 int gate_load(const char *path, struct gate *g, struct fb_err *e)
 {
-	struct reader r = {.g = g};
+	char *text = NULL;
+	size_t len = 0;
 	memset(g, 0, sizeof(*g));
-	int rc = fb_ini_load(path, on_key, &r, e);
+	int rc = fb_read_file(path, FB_INI_MAX_BYTES, &text, &len, e);
 	if (rc == 0)
-		rc = complete(g, path, e);
-	if (rc != 0)
-		gate_free(g);
+		rc = gate_parse(text, len, path, g, e);
+	free(text);
 	return rc;
 }
 

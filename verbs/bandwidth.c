@@ -514,6 +514,19 @@ static double line_rate_of(struct verbs_state *s, const struct fb_point *p)
 	return sum;
 }
 
+/* What became of a limited rate: a point that has missed it says so in each of its figures. The
+ * rate is one of payload; of atomics, which have messages alone, the words that they work on. */
+static void extend_rate(const struct fb_metric *m, const struct fb_point *p,
+	const struct verbs_params *par, json_t *result)
+{
+	double requested = (double)par->rate * (par->bidirectional ? 2 : 1);
+	double achieved = fb_json_num(result, "value", NAN) / m->per_unit * (double)p->size;
+
+	if (!strcmp(m->name, "bandwidth") || verbs_ops[verbs_point_op(p)].atomic)
+		verbs_result_rate(result, achieved, requested);
+	verbs_result_rate_judge(result, achieved, requested);
+}
+
 /* Where the figure is from, bytes over time, and what became of a limited rate. */
 static void extend(void *st, const struct fb_point *p, const struct fb_metric *m, json_t *result)
 {
@@ -521,7 +534,6 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	struct bw_own *own = s->own;
 	const struct verbs_params *par = &s->job->p;
 	enum verbs_op op = verbs_point_op(p);
-	double requested = (double)par->rate * (par->bidirectional ? 2 : 1);
 	bool acked = verbs_transports[par->transport].acked;
 	/* An acknowledged message may stand for as many as the moderation says; by a schedule the
 	 * last of each chain is acknowledged. */
@@ -530,6 +542,8 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 						  : (unsigned)par->cq_mod;
 
 	verbs_state_classes(s, result);
+	if (par->rate)
+		extend_rate(m, p, par, result);
 	if (!json_object_get(result, "measured_at"))
 		fb_json_set_str(result, "measured_at",
 			counted(s, op) ? "receiver"
@@ -538,8 +552,6 @@ static void extend(void *st, const struct fb_point *p, const struct fb_metric *m
 	if (strcmp(m->name, "bandwidth") != 0)
 		return;
 	verbs_series_extend(&own->series, together * p->size, result);
-	if (par->rate)
-		verbs_result_rate(result, requested);
 }
 
 static int metrics(void *st, const struct fb_point *p, struct fb_metric *m)

@@ -138,6 +138,13 @@ static int check_time(
 	double need = (double)interval * (double)run->iters;
 	char all[32], limit[32];
 
+	/* Without a number of iterations a point has at least one. */
+	if (!run->iters && interval > run->point_timeout_ns + run->duration_ns) {
+		fb_fail_usage(e, "--interval %s is longer than --point-timeout lets a point last",
+			fb_fmt_duration((double)interval, all, sizeof all));
+		fb_hint(e, "give a longer --point-timeout, or a shorter --interval");
+		return -EINVAL;
+	}
 	if (need <= (double)run->point_timeout_ns)
 		return 0;
 	fb_fail_usage(e,

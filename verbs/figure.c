@@ -3,8 +3,12 @@
  * Results that no batch of run control makes: one figure and what it stands on.
  */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "bench/core/json.h"
+#include "bench/core/units.h"
 #include "verbs/load.h"
 
 static json_t *empty_counters(void)
@@ -47,15 +51,42 @@ json_t *verbs_result_new(const char *name, const json_t *params, const char *met
 	return j;
 }
 
-void verbs_result_rate(json_t *result, double requested)
+void verbs_result_doubt(json_t *result, enum fb_valid state, const char *fmt, ...)
 {
-	double got = fb_json_num(result, "value", NAN);
+	static const char *const words[] = {"valid", "suspect", "invalid"};
+	json_t *validity = json_object_get(result, "validity");
+	const char *now = fb_json_str(validity, "state", words[0]);
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	for (int s = FB_VALID; s < (int)state; s++)
+		if (!strcmp(now, words[s]))
+			fb_json_set_str(validity, "state", words[state]);
+	json_array_append_new(json_object_get(validity, "reasons"), json_string(why));
+}
+
+void verbs_result_rate(json_t *result, double achieved, double requested)
+{
 	json_t *rate = json_object();
 
 	fb_json_set_real(rate, "requested", requested, NULL);
-	fb_json_set_real(rate, "achieved", got, "no value");
-	fb_json_set_real(rate, "share", got / requested, "no value");
+	fb_json_set_real(rate, "achieved", achieved, "no value");
+	fb_json_set_real(rate, "share", achieved / requested, "no value");
 	json_object_set_new(result, "rate", rate);
+}
+
+void verbs_result_rate_judge(json_t *result, double achieved, double requested)
+{
+	char got[32], asked[32];
+
+	if (isfinite(achieved) && achieved < VERBS_RATE_LEAST * requested)
+		verbs_result_doubt(result, FB_SUSPECT,
+			"achieved %s of requested %s (%.1f %%): what is measured is not that rate",
+			fb_fmt_gbps(achieved, got, sizeof got),
+			fb_fmt_gbps(requested, asked, sizeof asked), 100 * achieved / requested);
 }
 
 void verbs_result_hist(json_t *result, const struct fb_hist *h)

@@ -199,6 +199,22 @@ static int check_hosts(const struct incast_options *o, struct fb_err *e)
 	return 0;
 }
 
+/* Without a victim what is said of it would be ignored. */
+static int check_victim(const struct incast_options *o, const json_t *given, struct fb_err *e)
+{
+	static const char *const its[] = {
+		"interval", "victim-size", "victim-traffic-class", "victim-sl"};
+
+	for (size_t i = 0; !o->victim && i < sizeof its / sizeof its[0]; i++) {
+		if (!json_object_get(given, its[i]))
+			continue;
+		fb_fail_usage(e, "--%s is the victim's, and no --victim is named", its[i]);
+		fb_hint(e, "name one with --victim HOST, or leave --%s out", its[i]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int take_params(struct verbs_params *p, const struct incast_options *o, struct fb_err *e)
 {
 	static char op[] = "read";
@@ -327,6 +343,11 @@ int verbs_incast_main(int argc, char **argv)
 	rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc == 1)
 		return FB_EXIT_OK;
+	if (rc == 0) {
+		json_t *given = fb_opt_to_json(&spec, true);
+		rc = check_victim(&o, given, &e);
+		json_decref(given);
+	}
 	if (rc == 0)
 		rc = take_params(&p, &o, &e);
 	status = rc ? fb_cmd_fail(&e) : measure(&spec, &o, &p, argc, argv);

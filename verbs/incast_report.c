@@ -55,22 +55,18 @@ static const char *driver_of(const void *arg, const char *source)
 	return fb_json_str(x->own_after, "driver", "");
 }
 
-static void judge_port(const char *key, const int64_t grown[VERBS_NUM_CLASSES], json_t *validity)
+static void judge_port(const char *key, const int64_t grown[VERBS_NUM_CLASSES], json_t *result)
 {
-	char text[256], reason[320];
+	char text[256];
 
-	if (!verbs_loss_text(grown, text, sizeof text)[0])
-		return;
-	snprintf(reason, sizeof reason, "%s counted during the step: %s", key, text);
-	fb_json_set_str(validity, "state", "suspect");
-	json_array_append_new(json_object_get(validity, "reasons"), json_string(reason));
+	if (verbs_loss_text(grown, text, sizeof text)[0])
+		verbs_result_doubt(result, FB_SUSPECT, "%s counted during the step: %s", key, text);
 }
 
 /* Counters and their classes into a result, and what they say of loss into its validity. */
 static void add_counters(const struct verbs_incast *x, json_t *result)
 {
-	json_t *c = json_object_get(result, "counters");
-	json_t *validity = json_object_get(result, "validity"), *facts = json_object();
+	json_t *c = json_object_get(result, "counters"), *facts = json_object();
 	unsigned n = x->nsenders + (x->victim ? 1 : 0);
 
 	for (unsigned i = 0; i <= n; i++) {
@@ -84,7 +80,7 @@ static void add_counters(const struct verbs_incast *x, json_t *result)
 		verbs_counters_add_port(c, key, before, after);
 		verbs_counters_classify(fb_json_str(after, "driver", ""), counters_of(before),
 			counters_of(after), grown);
-		judge_port(key, grown, validity);
+		judge_port(key, grown, result);
 	}
 	verbs_counters_extend(c, driver_of, x);
 	/* Pause frames are counted by the Ethernet driver, and by no RDMA port. */
@@ -120,7 +116,7 @@ static json_t *step_params(const struct verbs_incast *x, unsigned n)
 static void set_bound(const struct verbs_incast *x, json_t *result, double value)
 {
 	const struct verbs_rail *r = &x->peer[0].end.rail;
-	json_t *b, *validity = json_object_get(result, "validity");
+	json_t *b;
 	char why[160];
 	bool grh;
 	enum fb_link_layer wire = verbs_wire_of(&r->local, &r->remote, &grh);
@@ -135,11 +131,8 @@ static void set_bound(const struct verbs_incast *x, json_t *result, double value
 	fb_json_set_real(b, "value", r->dev->line_rate * eff, NULL);
 	fb_json_set_str(b, "why", why);
 	json_object_set_new(result, "bound", b);
-	if (value <= 1.01 * r->dev->line_rate * eff)
-		return;
-	fb_json_set_str(validity, "state", "invalid");
-	json_array_append_new(
-		json_object_get(validity, "reasons"), json_string("more than the physical bound"));
+	if (value > 1.01 * r->dev->line_rate * eff)
+		verbs_result_doubt(result, FB_INVALID, "more than the physical bound");
 }
 
 static double sum_of_slots(
@@ -216,8 +209,10 @@ static void goodput(struct verbs_incast *x, unsigned n, const char *name, const 
 	json_object_set_new(r, "samples", samples);
 	json_object_set_new(r, "per_rank", senders(x, n));
 	set_interval(r, work, work + x->slots, x->slots);
-	if (x->job.p.load.bg_rate)
-		verbs_result_rate(r, (double)x->job.p.load.bg_rate * n);
+	if (x->job.p.load.bg_rate) {
+		verbs_result_rate(r, value, (double)x->job.p.load.bg_rate * n);
+		verbs_result_rate_judge(r, value, (double)x->job.p.load.bg_rate * n);
+	}
 	free(work);
 	set_bound(x, r, value);
 	add_counters(x, r);
@@ -242,7 +237,7 @@ static void victim(struct verbs_incast *x, unsigned n)
 	const struct verbs_incast_peer *v = &x->peer[x->nsenders];
 	uint64_t interval = v->end.probe.interval_ns;
 	char name[128], step[16] = "idle";
-	json_t *params = step_params(x, n), *r, *validity;
+	json_t *params = step_params(x, n), *r;
 	double p50;
 
 	if (n)
@@ -261,13 +256,10 @@ static void victim(struct verbs_incast *x, unsigned n)
 	fb_json_set_str(r, "where", x->where);
 	fb_json_set_str(r, "load", "open");
 	fb_json_set_str(r, "definition", VICTIM_DEFINITION);
-	validity = json_object_get(r, "validity");
-	if (v->end.probe.backlog > 10 * interval || x->hist->n == 0) {
-		fb_json_set_str(validity, "state", x->hist->n ? "suspect" : "invalid");
-		json_array_append_new(json_object_get(validity, "reasons"),
-			json_string("the probe could not keep to its schedule: the tail grows with "
-				    "the time measured"));
-	}
+	if (v->end.probe.backlog > 10 * interval || x->hist->n == 0)
+		verbs_result_doubt(r, x->hist->n ? FB_SUSPECT : FB_INVALID,
+			"the probe could not keep to its schedule: the tail grows with the time "
+			"measured");
 	add_counters(x, r);
 	fb_doc_add_result(x->doc, r);
 	json_decref(params);

@@ -302,9 +302,8 @@ static void judge(struct verbs_state *s, struct fb_validity *v)
 			"tail grows with the time measured; give a longer --interval",
 			(double)own->probe.backlog / 1e6);
 	for (int r = 0; own->on && want > 0 && r < 2; r++)
-		if (isfinite(own->rate[r]) && own->rate[r] < 0.95 * want)
-			fb_validity_add(v, FB_SUSPECT,
-				"the background reached %s of the %s asked for",
+		if (isfinite(own->rate[r]) && own->rate[r] < VERBS_RATE_LEAST * want)
+			fb_validity_add(v, FB_SUSPECT, "the background achieved %s of requested %s",
 				fb_fmt_gbps(own->rate[r], got, sizeof got),
 				fb_fmt_gbps(want, asked, sizeof asked));
 }

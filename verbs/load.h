@@ -28,10 +28,22 @@ void verbs_load_effects(struct fb_doc *doc);
 json_t *verbs_result_new(const char *name, const json_t *params, const char *metric,
 	const char *unit, const char *better, double value, const char *why_null);
 
-/** Say how much of a rate that was asked for (bytes/s) its value reached: {requested, achieved,
- * share}.
+/** The result's validity becomes the worse of its own and `state`, with this reason beside the
+ * others. */
+void verbs_result_doubt(json_t *result, enum fb_valid state, const char *fmt, ...) FB_PRINTF(3, 4);
+
+/**
+ * From this share of a limited rate on it counts as reached. Between two batches the schedule
+ * stands still while the last messages are acknowledged; a few round trips in the 30 ms that a
+ * batch lasts are no failure to keep the pace, a twentieth of it is.
  */
-void verbs_result_rate(json_t *result, double requested);
+#define VERBS_RATE_LEAST 0.95
+/** Say how much of a rate that was asked for was achieved, both in bytes/s: {requested, achieved,
+ * share}. */
+void verbs_result_rate(json_t *result, double achieved, double requested);
+/** Below VERBS_RATE_LEAST of the rate asked for the result is suspect: it is none of that rate.
+ * Nothing is said of what was not measured (NaN). */
+void verbs_result_rate_judge(json_t *result, double achieved, double requested);
 
 /** Make it the result of a distribution: value (median), n, histogram and percentiles, those that n
  * supports. */

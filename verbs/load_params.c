@@ -16,8 +16,6 @@
 /* Longer waits are no load; shorter ones no machine's clock can keep apart. */
 #define INTERVAL_MIN 1000u
 #define INTERVAL_MAX 10000000000ull
-/* 100 Tb/s, so that arithmetic on bytes and ns stays far from its limits. */
-#define RATE_MAX 12500000000000ull
 
 const char *const verbs_direction_names[] = {"out", "in", "both", NULL};
 static const char *const bg_op_names[] = {"send", "write", "read", NULL};
@@ -105,7 +103,7 @@ int verbs_load_from_options(struct verbs_load_params *l, const struct verbs_load
 		return fb_fail_usage(e, "--interval must be from 1us to 10s");
 	if (o->bg_size < 1 || o->bg_size > VERBS_MAX_MSG)
 		return fb_fail_usage(e, "--bg-size must be from 1 to 1G");
-	if (o->bg_rate < 0 || o->bg_rate > (double)RATE_MAX)
+	if (o->bg_rate < 0 || o->bg_rate > (double)VERBS_MAX_RATE)
 		return fb_fail_usage(e, "--bg-rate must be from 0 to 100 Tb/s");
 	if (o->bg_rate > 0 && o->bg_rate < 1)
 		return fb_fail_usage(e, "--bg-rate is below one byte a second");
@@ -191,7 +189,7 @@ int verbs_load_from_json(struct verbs_load_params *l, const json_t *j, struct fb
 
 	memset(l, 0, sizeof *l);
 	if (take(j, "interval_ns", 0, (int64_t)INTERVAL_MAX, &interval, e) ||
-		take(j, "bg_rate", 0, (int64_t)RATE_MAX, &rate, e) ||
+		take(j, "bg_rate", 0, (int64_t)VERBS_MAX_RATE, &rate, e) ||
 		take(j, "bg_size", 1, VERBS_MAX_MSG, &size, e) ||
 		take(j, "bg_direction", VERBS_OUT, VERBS_BOTH, &way, e) ||
 		take(j, "bg_traffic_class", 0, 255, &tc, e) || take(j, "bg_sl", 0, 15, &sl, e) ||

@@ -532,6 +532,57 @@ static void test_a_small_sample_has_no_ratio(void **state)
 	fb_doc_free(d);
 }
 
+static const char *reason_of(const json_t *r, size_t i)
+{
+	const json_t *all = json_object_get(json_object_get(r, "validity"), "reasons");
+	const char *text = json_string_value(json_array_get(all, i));
+
+	return text ? text : "";
+}
+
+static const char *state_of(const json_t *r)
+{
+	return fb_json_str(json_object_get(r, "validity"), "state", "");
+}
+
+/* What is far below the rate that was asked for is not that rate's figure, and not silently so. */
+static void test_a_rate_that_was_missed(void **state)
+{
+	static const struct {
+		double got, asked;
+		const char *state;
+	} cases[] = {{1e9, 1e9, "valid"}, {0.951e9, 1e9, "valid"}, {1.2e9, 1e9, "valid"},
+		{0.949e9, 1e9, "suspect"}, {1, 1e12, "suspect"}, {NAN, 1e9, "valid"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		json_t *r = verbs_result_new(
+			"a", NULL, "bandwidth", "bytes/s", "higher", cases[i].got, "none");
+		verbs_result_rate_judge(r, cases[i].got, cases[i].asked);
+		assert_string_equal(state_of(r), cases[i].state);
+		assert_int_equal(strstr(reason_of(r, 0), "of requested") != NULL,
+			!strcmp(cases[i].state, "suspect"));
+		json_decref(r);
+	}
+}
+
+/* A doubt adds to the reasons; the state is the worst of all, in whatever order they come. */
+static void test_doubts_add_up(void **state)
+{
+	json_t *r = verbs_result_new("a", NULL, "b", "1", "higher", 1, NULL);
+
+	(void)state;
+	verbs_result_doubt(r, FB_VALID, "by the way");
+	assert_string_equal(state_of(r), "valid");
+	verbs_result_doubt(r, FB_INVALID, "over the bound by %d", 7);
+	verbs_result_doubt(r, FB_SUSPECT, "lost");
+	assert_string_equal(state_of(r), "invalid");
+	assert_string_equal(reason_of(r, 0), "by the way");
+	assert_string_equal(reason_of(r, 1), "over the bound by 7");
+	assert_string_equal(reason_of(r, 2), "lost");
+	json_decref(r);
+}
+
 static json_t *port(int64_t lost)
 {
 	return json_pack("{s:s,s:{s:I}}", "driver", "rxe", "counters", "out_of_seq_request",
@@ -578,10 +629,13 @@ static void test_results_of_an_incast(void **state)
 	assert_float_equal(
 		fb_json_num(find(x.doc, "verbs.incast/write/65536/2", "fairness"), "value", 0), 0.9,
 		1e-9); /* 9 / (2 * 5) */
-	/* A loss at the receiver is seen, one that was there before is not; unknown is not 0. */
+	/* A loss at the receiver is seen, one that was there before is not; unknown is not 0. The
+	 * senders' rate is a doubt of its own. */
 	assert_string_equal(fb_json_str(json_object_get(r, "validity"), "state", ""), "suspect");
 	assert_int_equal(
-		json_array_size(json_object_get(json_object_get(r, "validity"), "reasons")), 1);
+		json_array_size(json_object_get(json_object_get(r, "validity"), "reasons")), 2);
+	assert_non_null(strstr(reason_of(r, 0), "achieved 24.0 Gb/s of requested 100 Gb/s"));
+	assert_non_null(strstr(reason_of(r, 1), "receiver counted"));
 	assert_non_null(
 		strstr(fb_json_str(json_object_get(r, "facts"), "pause", ""), "not available"));
 	r = json_object_get(r, "counters");
@@ -622,6 +676,8 @@ int main(void)
 		cmocka_unit_test(test_result_of_a_distribution),
 		cmocka_unit_test(test_effects_of_a_background),
 		cmocka_unit_test(test_a_small_sample_has_no_ratio),
+		cmocka_unit_test(test_a_rate_that_was_missed),
+		cmocka_unit_test(test_doubts_add_up),
 		cmocka_unit_test(test_results_of_an_incast),
 	};
 

@@ -190,12 +190,14 @@ static void share_out(struct verbs_bw *b, uint64_t iters, bool tx)
 INLINE void grant(struct verbs_bw *b, uint64_t iters)
 {
 	struct verbs_meter *m = &b->meter;
-	uint64_t slots, due;
+	double slots;
+	uint64_t due;
 
 	if (!m->to_grant)
 		return;
-	slots = (uint64_t)((double)(fb_clock_ns() - m->zero_tx) / m->gap_ns) + 1;
-	due = slots < iters ? slots : iters;
+	/* A short message at a high rate: more slots than 64 bits count are gone in a second. */
+	slots = (double)(fb_clock_ns() - m->zero_tx) / m->gap_ns + 1;
+	due = slots < (double)iters ? (uint64_t)slots : iters;
 	due -= iters - m->to_grant;
 	while (due > 0) {
 		uint64_t n = b->post_list < m->to_grant ? b->post_list : m->to_grant;

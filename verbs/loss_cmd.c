@@ -224,7 +224,27 @@ int verbs_loss_parse_rates(const struct fb_opt_list *list, const char *option, d
 	return (int)list->n;
 }
 
-static int take_rates(struct verbs_loss_run *x, const struct loss_options *o, struct fb_err *e)
+/* A rate that is named for the model and never measured would be missing there without a word. The
+ * default list is for whatever is measured. */
+static int check_fit(const double *rates, int n, const double *fit, int nfit, struct fb_err *e)
+{
+	for (int k = 0; k < nfit; k++) {
+		bool measured = false;
+		for (int i = 0; i < n; i++)
+			measured = measured || (rates[i] == fit[k] && fit[k] > 0);
+		if (measured)
+			continue;
+		fb_fail_usage(e, "--fit-rates %g: %s", fit[k],
+			fit[k] > 0 ? "not among --rates, so that it is never measured"
+				   : "the model has nothing to learn without loss");
+		fb_hint(e, "name it in --rates too, or leave it out of --fit-rates");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int take_rates(
+	struct verbs_loss_run *x, const struct loss_options *o, bool fit_given, struct fb_err *e)
 {
 	double rates[VERBS_LOSS_MAX_RATES] = {0}, fit[VERBS_LOSS_MAX_RATES] = {0};
 	int n = verbs_loss_parse_rates(&o->rates, "rates", rates, VERBS_LOSS_MAX_RATES - 1, e);
@@ -237,6 +257,8 @@ static int take_rates(struct verbs_loss_run *x, const struct loss_options *o, st
 		return nfit;
 	if (n == 0)
 		return fb_fail_usage(e, "--rates names no rate");
+	if (fit_given && check_fit(rates, n, fit, nfit, e) != 0)
+		return e->code;
 	for (int i = 0; i < n; i++)
 		base = base || rates[i] == 0;
 	if (!base && !o->given)
@@ -477,8 +499,11 @@ int verbs_loss_main(int argc, char **argv)
 	rc = fb_opt_parse(&spec, argc, argv, &e);
 	if (rc == 1)
 		return FB_EXIT_OK;
-	if (rc == 0)
-		rc = take_rates(&x, &o, &e);
+	if (rc == 0) {
+		json_t *given = fb_opt_to_json(&spec, true);
+		rc = take_rates(&x, &o, json_object_get(given, "fit-rates") != NULL, &e);
+		json_decref(given);
+	}
 	if (rc == 0)
 		rc = take_how(&x, &o, &e);
 	if (rc == 0)

@@ -51,20 +51,12 @@ static int64_t class_of(const json_t *before, const json_t *after, enum verbs_co
 	return grown[class];
 }
 
-static void suspect(json_t *result, const char *why)
-{
-	json_t *validity = json_object_get(result, "validity");
-
-	fb_json_set_str(validity, "state", "suspect");
-	json_array_append_new(json_object_get(validity, "reasons"), json_string(why));
-}
-
 /* Loss is what this is about, and no reason for doubt; loss where none was made is, and none where
  * some was. */
 static void judge_stream(const struct verbs_loss_rate *r, const struct verbs_loss_seen *s,
 	double needed, json_t *result)
 {
-	char text[256], why[400];
+	char text[256];
 	int64_t seen = class_of(s->before[1], s->after[1], VERBS_LOSS_SEEN);
 
 	for (int i = 0; i < 2 && r->percent <= 0; i++) {
@@ -73,19 +65,17 @@ static void judge_stream(const struct verbs_loss_rate *r, const struct verbs_los
 			counters_of(s->before[i]), counters_of(s->after[i]), grown);
 		if (!verbs_loss_text(grown, text, sizeof text)[0])
 			continue;
-		snprintf(
-			why, sizeof why, "no loss was made, but the %s counted: %s", ends[i], text);
-		suspect(result, why);
+		verbs_result_doubt(result, FB_SUSPECT, "no loss was made, but the %s counted: %s",
+			ends[i], text);
 	}
-	if (seen == 0 && needed * r->percent / 100 >= EXPECTED_LOSSES) {
-		snprintf(why, sizeof why,
+	if (seen == 0 && needed * r->percent / 100 >= EXPECTED_LOSSES)
+		verbs_result_doubt(result, FB_SUSPECT,
 			"of %.0f packets %g %% should have been lost, but the receiver saw no gap: "
 			"is loss made in the direction that was named?",
 			needed, r->percent);
-		suspect(result, why);
-	}
 	if (s->bytes <= 0)
-		suspect(result, "nothing arrived within the window: it is too short at this rate");
+		verbs_result_doubt(result, FB_SUSPECT,
+			"nothing arrived within the window: it is too short at this rate");
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -119,7 +109,7 @@ static void set_bound(const struct verbs_loss_run *x, const struct verbs_loss_se
 {
 	const struct verbs_rail *r = &x->peer[x->npeers > 1 ? s->rate : 0].end.stream_rail;
 	const struct verbs_load_params *l = &x->job.p.load;
-	json_t *b, *validity = json_object_get(result, "validity");
+	json_t *b;
 	char why[160];
 	bool grh;
 	enum fb_link_layer wire = verbs_wire_of(&r->local, &r->remote, &grh);
@@ -134,11 +124,8 @@ static void set_bound(const struct verbs_loss_run *x, const struct verbs_loss_se
 	fb_json_set_real(b, "value", r->dev->line_rate * eff, NULL);
 	fb_json_set_str(b, "why", why);
 	json_object_set_new(result, "bound", b);
-	if (value <= 1.01 * r->dev->line_rate * eff)
-		return;
-	fb_json_set_str(validity, "state", "invalid");
-	json_array_append_new(
-		json_object_get(validity, "reasons"), json_string("more than the physical bound"));
+	if (value > 1.01 * r->dev->line_rate * eff)
+		verbs_result_doubt(result, FB_INVALID, "more than the physical bound");
 }
 
 static json_t *stream_result(const struct verbs_loss_run *x, const struct verbs_loss_seen *s,
@@ -175,7 +162,8 @@ static json_t *probe_result(const struct verbs_loss_run *x, const struct verbs_l
 	verbs_counters_add_port(c, ends[0], s->probe_before, s->probe_after);
 	verbs_counters_extend(c, driver_of, s);
 	if (s->hist->n < x->probes)
-		suspect(r, "fewer messages than asked for: the time for them was over");
+		verbs_result_doubt(
+			r, FB_SUSPECT, "fewer messages than asked for: the time for them was over");
 	return r;
 }
 

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "verbs/benches.h"
+#include "verbs/load.h"
 #include "verbs/loops.h"
 #include "verbs/null_device.h"
+#include "verbs/state.h"
 
 #define MS 1000000u
 
@@ -266,6 +269,46 @@ static void a_series_survives_the_control_channel(void **state)
 	json_decref(j);
 }
 
+/* A point that misses its rate says so in each of its figures; of atomics, which move no payload to
+ * speak of, the rate is that of the words that they work on. */
+static void a_missed_rate_stands_in_every_figure(void **state)
+{
+	static const struct {
+		enum verbs_op op;
+		bool both, has_rate;
+		double value; /* messages a second, of 1000 bytes or of a word */
+		double share;
+		const char *valid;
+	} cases[] = {{VERBS_WRITE, false, false, 9.4e5, 0.94, "suspect"},
+		{VERBS_WRITE, false, false, 9.6e5, 0.96, "valid"},
+		{VERBS_WRITE, true, false, 1.88e6, 0.94, "suspect"},
+		{VERBS_FETCH_ADD, false, true, 1.25e6, 0.01, "suspect"},
+		{VERBS_CMP_SWAP, false, true, 1.25e8, 1, "valid"}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		bool atomic = verbs_ops[cases[i].op].atomic;
+		struct verbs_job job = {.p = {.bench = VERBS_BANDWIDTH,
+						.rate = 1000000000,
+						.bidirectional = cases[i].both}};
+		struct verbs_state s = {.job = &job};
+		struct fb_point p = {.size = atomic ? 8 : 1000, .user = cases[i].op};
+		struct fb_metric m = {.name = "message_rate", .per_unit = 1};
+		json_t *r =
+			verbs_result_new("a", NULL, m.name, "1/s", "higher", cases[i].value, NULL);
+		const json_t *v = json_object_get(r, "validity"), *rate;
+		verbs_bandwidth_bench.extend(&s, &p, &m, r);
+		assert_string_equal(fb_json_str(v, "state", ""), cases[i].valid);
+		assert_int_equal(json_array_size(json_object_get(v, "reasons")),
+			!strcmp(cases[i].valid, "suspect"));
+		rate = json_object_get(r, "rate");
+		assert_int_equal(rate != NULL, cases[i].has_rate);
+		if (rate)
+			assert_float_equal(fb_json_num(rate, "share", 0), cases[i].share, 1e-9);
+		json_decref(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +322,7 @@ int main(void)
 		cmocka_unit_test(a_long_series_stays_bounded),
 		cmocka_unit_test(what_cannot_be_told_is_null_with_its_reason),
 		cmocka_unit_test(a_series_survives_the_control_channel),
+		cmocka_unit_test(a_missed_rate_stands_in_every_figure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

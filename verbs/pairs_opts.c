@@ -200,6 +200,20 @@ int pairs_opts_fit(const struct pairs_options *o, const struct fb_runctl_cfg *ru
 	return rc;
 }
 
+static int has_bandwidth(const char *text, struct fb_err *e)
+{
+	int ops[VERBS_NUM_OPS], n = verbs_parse_ops(text, ops, e);
+
+	if (n < 0)
+		return n;
+	if (!verbs_ops[ops[0]].atomic)
+		return 0;
+	fb_fail_usage(e, "--op %s has no bandwidth that pairs could be compared by",
+		verbs_ops[ops[0]].name);
+	fb_hint(e, "give --op send, write or read; or --metric latency");
+	return -EINVAL;
+}
+
 int pairs_make_params(const struct pairs_options *o, struct verbs_params *p, struct fb_err *e)
 {
 	bool bandwidth = o->metric == PAIRS_BANDWIDTH;
@@ -232,7 +246,10 @@ int pairs_make_params(const struct pairs_options *o, struct verbs_params *p, str
 		mine.qps = o->qps;
 		mine.bidirectional = o->bidirectional;
 	}
-	rc = verbs_params_from_options(p, &mine, bandwidth ? VERBS_BANDWIDTH : VERBS_LATENCY, e);
+	rc = bandwidth ? has_bandwidth(mine.op, e) : 0;
+	if (rc == 0)
+		rc = verbs_params_from_options(
+			p, &mine, bandwidth ? VERBS_BANDWIDTH : VERBS_LATENCY, e);
 	if (rc == 0 && (p->nops != 1 || p->nsizes != 1)) {
 		rc = fb_fail_usage(e, "a pair measures one operation at one size, not %d at %d",
 			p->nops, p->nsizes);

@@ -57,19 +57,6 @@ static uint32_t centre(uint32_t round, uint32_t k)
 	return round % 2 ? (round + k) / 2 : round / 2;
 }
 
-uint32_t pairs_partner(uint32_t round, uint32_t host, uint32_t n)
-{
-	uint32_t k = pairs_full_rounds(n);
-	if (n < 2)
-		return PAIRS_REST;
-	if (host == k) /* the fixed host of an even count */
-		return centre(round, k);
-	uint32_t other = round >= host ? round - host : round + k - host;
-	if (other != host)
-		return other;
-	return n % 2 ? PAIRS_REST : k;
-}
-
 void pairs_slot(uint32_t round, uint32_t slot, uint32_t n, uint32_t *a, uint32_t *b)
 {
 	uint32_t k = pairs_full_rounds(n), mid = centre(round, k);

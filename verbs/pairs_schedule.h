@@ -19,8 +19,6 @@
 
 #include "bench/core/err.h"
 
-/** What pairs_partner() gives for the host that rests. */
-#define PAIRS_REST UINT32_MAX
 /** Most hosts: sums of two host numbers stay within 32 bits. */
 #define PAIRS_MAX_HOSTS (1u << 30)
 
@@ -43,12 +41,6 @@ uint32_t pairs_per_round(uint32_t n);
  * six.
  */
 uint32_t pairs_round_at(uint32_t j, uint32_t n);
-
-/**
- * Partner of `host` in `round` (both below their counts).
- * @return the partner, or PAIRS_REST for the host that rests (odd n), or for n < 2
- */
-uint32_t pairs_partner(uint32_t round, uint32_t host, uint32_t n);
 
 /** The `slot`-th pair of a round, slot < pairs_per_round(n); *a < *b always. */
 void pairs_slot(uint32_t round, uint32_t slot, uint32_t n, uint32_t *a, uint32_t *b);

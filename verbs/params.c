@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/core/json.h"
+#include "bench/core/log.h"
 #include "bench/core/units.h"
 #include "bench/oob/oob.h"
 
@@ -172,13 +173,22 @@ const struct fb_opt verbs_bandwidth_opts[] = {RAILS_OPTS("64K"),
 
 /* ---- options -> parameters ------------------------------------------------------------------- */
 
+/* A size that is there already, as where two ranges meet, is the same point: measured again it
+ * would stand twice under one name, as if it were a second launch. */
 static int add_size(uint64_t v, uint64_t *sizes, int max, int n, struct fb_err *e)
 {
-	if (n == max)
-		return fb_fail_usage(e, "more than %d message sizes", max);
 	if (v > VERBS_MAX_MSG)
 		return fb_fail_usage(e, "a message of %llu bytes is above the limit of verbs, 1G",
 			(unsigned long long)v);
+	for (int i = 0; i < n; i++) {
+		if (sizes[i] != v)
+			continue;
+		fb_warn("message size %llu is named more than once: measured once",
+			(unsigned long long)v);
+		return n;
+	}
+	if (n == max)
+		return fb_fail_usage(e, "more than %d message sizes", max);
 	sizes[n] = v;
 	return n + 1;
 }
@@ -459,10 +469,14 @@ static int take_ops(struct verbs_params *p, const struct verbs_options *o, struc
 
 static int take_rate(struct verbs_params *p, const struct verbs_options *o, struct fb_err *e)
 {
+	if (o->rate > (double)VERBS_MAX_RATE)
+		return fb_fail_usage(e, "--rate is above 100 Tb/s, which no link carries");
 	p->rate = (uint64_t)o->rate;
 	p->window_ns = o->window_ns;
 	if (o->rate > 0 && !p->rate)
 		return fb_fail_usage(e, "--rate is below one byte a second");
+	if (p->window_ns > VERBS_MAX_TIME_NS)
+		return fb_fail_usage(e, "--window is longer than a day");
 	if (p->window_ns < VERBS_MIN_WINDOW_NS) {
 		fb_fail_usage(
 			e, "--window is shorter than 1 ms, which a burst of completions fills");
@@ -524,6 +538,8 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 	int rc;
 
 	memset(p, 0, sizeof *p);
+	if (o->interval_ns > VERBS_MAX_TIME_NS)
+		return fb_fail_usage(e, "--interval is longer than a day");
 	p->bench = (int)bench;
 	p->mtu = o->mtu ? 128 << o->mtu : 0;
 	rc = take_ops(p, o, e);

@@ -25,6 +25,11 @@
 #define VERBS_AUTO      (-1)
 /** Shortest window of the series of bytes over time. */
 #define VERBS_MIN_WINDOW_NS 1000000u
+/** Longest window and longest interval: a day. */
+#define VERBS_MAX_TIME_NS 86400000000000ull
+/** Highest rate, bytes/s: 100 Tb/s, so that arithmetic on bytes and ns stays far from its limits.
+ */
+#define VERBS_MAX_RATE 12500000000000ull
 
 /** Options of `verbs latency` and `verbs bandwidth`. */
 struct verbs_options {
@@ -127,7 +132,8 @@ int verbs_params_from_options(struct verbs_params *p, const struct verbs_options
 	enum verbs_bench_kind bench, struct fb_err *e) FB_MUST_CHECK;
 /**
  * Sizes: "64K"; "2,64,4K"; "2:64K" is every power of two from 2 to 64K (a limit that is none is
- * included too). Sorted as given. @return how many, or -EINVAL
+ * included too). In the order given; one that comes again, as where ranges meet, is left out and
+ * told. @return how many, or -EINVAL
  */
 int verbs_parse_sizes(const char *text, uint64_t *sizes, int max, struct fb_err *e) FB_MUST_CHECK;
 

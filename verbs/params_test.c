@@ -67,6 +67,31 @@ static void sizes(void **state)
 	assert_true(verbs_parse_sizes("1,2,3,4", v, 3, &e) < 0);
 }
 
+/* Two points of one name would pass for two launches. */
+static void a_size_counts_once(void **state)
+{
+	static const struct {
+		const char *text;
+		int n;
+		uint64_t first, last;
+	} cases[] = {{"64,64", 1, 64, 64}, {"64K,65536,64KiB", 1, 65536, 65536},
+		{"8:64,64:256", 6, 8, 256}, {"2:16,4:32", 5, 2, 32}, {"4,2:8,8", 3, 4, 8},
+		{"2,4,8", 3, 2, 8}};
+	uint64_t v[VERBS_MAX_SIZES];
+	struct fb_err e = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		assert_int_equal(
+			verbs_parse_sizes(cases[i].text, v, VERBS_MAX_SIZES, &e), cases[i].n);
+		assert_int_equal(v[0], cases[i].first);
+		assert_int_equal(v[cases[i].n - 1], cases[i].last);
+	}
+	/* What comes again takes no room either. */
+	assert_int_equal(verbs_parse_sizes("1,2,3,3,2,1", v, 3, &e), 3);
+	assert_int_equal(e.code, 0);
+}
+
 static void options(void **state)
 {
 	struct verbs_params p;
@@ -529,6 +554,7 @@ int main(void)
 		cmocka_unit_test(settings_are_compared),
 		cmocka_unit_test(addressing_and_memory),
 		cmocka_unit_test(sizes),
+		cmocka_unit_test(a_size_counts_once),
 		cmocka_unit_test(options),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(acceptances),

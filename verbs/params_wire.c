@@ -34,8 +34,8 @@ static const struct {
 	const char *key;
 	size_t offset;
 	int64_t min, max;
-} wides[] = {NUM(rate, 0, INT64_C(1) << 50), NUM(window_ns, 0, INT64_C(1) << 50),
-	NUM(interval_ns, 0, INT64_C(1) << 50)};
+} wides[] = {NUM(rate, 0, (int64_t)VERBS_MAX_RATE), NUM(window_ns, 0, (int64_t)VERBS_MAX_TIME_NS),
+	NUM(interval_ns, 0, (int64_t)VERBS_MAX_TIME_NS)};
 
 /* Those that have a stream of their own beside the probe. */
 static bool has_load(const struct verbs_params *p)

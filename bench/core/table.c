@@ -387,19 +387,18 @@ static void print_heading(const struct group *gr, FILE *out)
 		fb_json_str(r, "load", "?"), fb_json_str(r, "sync", "?"));
 }
 
-/* What became of a limited rate. */
+/* What became of a limited rate: one of payload, whatever the figure itself counts. */
 static void print_rate(const json_t *r, FILE *out)
 {
 	const json_t *rate = json_object_get(r, "rate");
-	struct scale s = scale_of(r);
-	char name[CELL], wanted[CELL];
+	char name[CELL], wanted[CELL], got[CELL];
 	if (!rate)
 		return;
 	label(r, name);
-	put(wanted, fb_json_num(rate, "requested", NAN) * s.factor);
-	fprintf(out, "  %s, %s: %.1f %% of the requested %s %s\n", name,
-		fb_json_str(r, "metric", ""), 100 * fb_json_num(rate, "share", NAN), wanted,
-		s.unit);
+	put(wanted, fb_json_num(rate, "requested", NAN) * 8e-9);
+	put(got, fb_json_num(rate, "achieved", NAN) * 8e-9);
+	fprintf(out, "  %s, %s: achieved %s of requested %s Gb/s, %.1f %%\n", name,
+		fb_json_str(r, "metric", ""), got, wanted, 100 * fb_json_num(rate, "share", NAN));
 }
 
 /* The worst stretch of a series, so that a link that comes and goes is not averaged away. */

@@ -77,12 +77,31 @@ static void test_unsupported_percentile(void **state)
 	json_decref(doc);
 }
 
+/* Both rates in one unit, whatever the figure beside them counts. */
+static void test_limited_rate(void **state)
+{
+	(void)state;
+	json_t *doc = load("bench/core/testdata/table.json");
+	json_t *r = json_array_get(json_object_get(doc, "results"), 0);
+	json_object_set_new(r, "rate",
+		json_pack("{s:f,s:f,s:f}", "requested", 5e10, "achieved", 1.25e10, "share", 0.25));
+	for (int i = 0; i < 2; i++) {
+		char *text = render(doc);
+		assert_non_null(
+			strstr(text, "latency: achieved 100.0 of requested 400.0 Gb/s, 25.0 %\n"));
+		free(text);
+		json_object_set_new(r, "unit", json_string("1/s"));
+	}
+	json_decref(doc);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sample),
 		cmocka_unit_test(test_tidy),
 		cmocka_unit_test(test_unsupported_percentile),
+		cmocka_unit_test(test_limited_rate),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

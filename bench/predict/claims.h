@@ -35,8 +35,7 @@ int claims_judge(const char *text, size_t len, const char *name, struct claims *
 	struct fb_err *e) FB_MUST_CHECK;
 void claims_free(struct claims *c);
 
-/** Rows that were judged, rows that could not be read, and rows with that verdict. */
-size_t claims_count(const struct claims *c);
+/** Rows that could not be read, and rows with that verdict. */
 size_t claims_bad(const struct claims *c);
 size_t claims_with(const struct claims *c, enum claim_verdict v);
 /** Why the i-th bad row could not be read: file, line, column, value, remedy. */

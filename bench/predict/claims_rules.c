@@ -247,11 +247,6 @@ void claims_free(struct claims *c)
 	free(c);
 }
 
-size_t claims_count(const struct claims *c)
-{
-	return c->n;
-}
-
 size_t claims_bad(const struct claims *c)
 {
 	return c->nerrors;

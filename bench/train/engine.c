@@ -94,6 +94,10 @@ static int open_tokens(struct engine *g, struct fb_err *e)
 static int open_schedule(struct engine *g, struct fb_err *e)
 {
 	int rc = schedule_build(&g->c.step, &g->sched, e);
+	/* A step whose buffers are read before they are filled would give a wrong loss, or none, on
+	 * some machines only. */
+	if (rc == 0)
+		rc = schedule_check(&g->c.step, &g->sched, e);
 	if (rc != 0)
 		return rc;
 	g->over = calloc((size_t)g->sched.n, sizeof(*g->over));
@@ -328,39 +332,26 @@ int engine_gradients(struct engine *g, uint64_t deadline, double *loss, struct f
 
 /* ---- what tests look at ---------------------------------------------------------------------- */
 
-static int gather_shards(struct engine *g, int unit, const void *shard, enum tr_dtype t, void *out,
-	uint64_t deadline, struct fb_err *e)
+int engine_gather_grads(
+	struct engine *g, int unit, void *G_out, uint64_t deadline, struct fb_err *e)
 {
 	struct unit_state *s = engine_unit(g, unit);
 	enum tr_dtype G = tr_grad_dtype(g->c.step.work);
-	void *all = calloc((size_t)s->cut.padded, tr_dtype_size(t));
+	void *all = calloc((size_t)s->cut.padded, tr_dtype_size(g->R));
 	if (!all)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for a unit's copy");
 	g->deadline = deadline;
 	struct exchange *x = g->queue[SCHED_Q_GATHER].x;
 	int rc = exchange_all_gather(
-		x, shard, all, (size_t)s->cut.per_rank, engine_coll_dtype(t), e);
+		x, s->R_shard, all, (size_t)s->cut.per_rank, engine_coll_dtype(g->R), e);
 	if (rc == 0)
 		rc = engine_wait(g, x, "a unit's shards", e);
-	if (rc == 0 && t == TR_I64)
-		g->c.dev_ops->fixed_to(&g->q, out, all, s->cut.elements);
+	if (rc == 0 && g->R == TR_I64)
+		g->c.dev_ops->fixed_to(&g->q, G_out, all, s->cut.elements);
 	else if (rc == 0)
-		g->c.dev_ops->cast(&g->q, out, G, all, t, s->cut.elements);
+		g->c.dev_ops->cast(&g->q, G_out, G, all, g->R, s->cut.elements);
 	free(all);
 	return rc;
-}
-
-int engine_gather_grads(
-	struct engine *g, int unit, void *G_out, uint64_t deadline, struct fb_err *e)
-{
-	return gather_shards(g, unit, engine_unit(g, unit)->R_shard, g->R, G_out, deadline, e);
-}
-
-int engine_gather_params(
-	struct engine *g, int unit, void *G_out, uint64_t deadline, struct fb_err *e)
-{
-	return gather_shards(
-		g, unit, engine_unit(g, unit)->W_shard, g->c.step.work, G_out, deadline, e);
 }
 
 const struct schedule *engine_schedule(const struct engine *g)

@@ -74,7 +74,5 @@ int engine_gradients(
 	struct engine *g, uint64_t deadline, double *loss, struct fb_err *e) FB_MUST_CHECK;
 int engine_gather_grads(
 	struct engine *g, int unit, void *G_out, uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
-int engine_gather_params(
-	struct engine *g, int unit, void *G_out, uint64_t deadline, struct fb_err *e) FB_MUST_CHECK;
 
 #endif

@@ -84,7 +84,6 @@ struct model_tensor {
 	bool decay;         /**< weight decay applies: matrices only */
 	bool zero_grad;     /**< exact gradient is zero: GPT-2's key bias */
 };
-const char *tensor_name(enum tensor_kind k); /**< "norm1.weight", "attn.q.weight", ... */
 
 #define MODEL_MAX_TENSORS 20 /* in one unit */
 struct model_unit {
@@ -94,8 +93,6 @@ struct model_unit {
 };
 /** Blocks are all alike: `unit` is layers for the root, else any block. */
 void model_unit(const struct model *m, int64_t unit, struct model_unit *u);
-/** The tensor of that kind, or NULL when the unit has none. */
-const struct model_tensor *model_unit_tensor(const struct model_unit *u, enum tensor_kind k);
 
 /** Start values of tensor `kind` of `unit` from a seed, elements [first, first+n) of the tensor,
  * so that every rank makes its own part and none depends on the number of ranks. Norm weights 1,

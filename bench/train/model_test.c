@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bench/core/test.h"
-#include "bench/train/model.h"
+#include "bench/train/model_rig.h"
 
 #define DATA(f) FB_TESTDATA("bench/train", f)
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/core/test.h"
+#include "bench/train/model_rig.h"
 #include "bench/train/net.h"
 
 #define RIG_LAYERS 2

@@ -436,25 +436,3 @@ double schedule_fetch_bytes(const struct step_config *c, const struct sched_task
 		return 0;
 	return (double)t->count * (double)tr_dtype_size(c->work);
 }
-
-void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b)
-{
-	*b = (struct step_bytes){0};
-	double *const kind[SCHED_OP_COUNT] = {
-		[SCHED_GATHER] = &b->all_gather,
-		[SCHED_PARAM_GATHER] = &b->all_gather,
-		[SCHED_REDUCE_SCATTER] = &b->reduce_scatter,
-		[SCHED_ALL_REDUCE] = &b->all_reduce,
-		[SCHED_NORM_REDUCE] = &b->norm,
-		[SCHED_GRADS_OUT] = &b->offload_out,
-		[SCHED_STATE_OUT] = &b->offload_out,
-		[SCHED_STATE_IN] = &b->offload_in,
-		[SCHED_PARAMS_IN] = &b->offload_in,
-	};
-	for (int i = 0; i < s->n; i++) {
-		const struct sched_task *t = &s->v[i];
-		if (kind[t->op])
-			*kind[t->op] += schedule_task_bytes(c, t);
-		b->offload_in += schedule_fetch_bytes(c, t);
-	}
-}

@@ -108,8 +108,6 @@ int schedule_check(
 double schedule_task_bytes(const struct step_config *c, const struct sched_task *t);
 /** What a gather brings in first where parameters are offloaded: count * W; else 0. */
 double schedule_fetch_bytes(const struct step_config *c, const struct sched_task *t);
-/** Add up a schedule's bytes sent per rank by kind, from its tasks: equals step_bytes(). */
-void schedule_bytes(const struct step_config *c, const struct schedule *s, struct step_bytes *b);
 
 /* ---- times on the list ----------------------------------------------------------------------- */
 

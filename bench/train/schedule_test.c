@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/train/schedule_rig.h"
+#include "bench/train/schedule_sum.h"
 
 static void is_safe(const struct step_config *c)
 {

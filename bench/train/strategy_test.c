@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/core/test.h"
-#include "bench/train/schedule.h"
+#include "bench/train/schedule_sum.h"
 #include "bench/train/strategy.h"
 #include "collectives/exchange.h"
 

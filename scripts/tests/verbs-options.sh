@@ -44,6 +44,10 @@ refused moderation '--cq-mod 16 is above --depth 8' bandwidth h -t 8 -Q 16
 refused list '--post-list 16 is above --depth 8' bandwidth h -t 8 -l 16
 refused receives '--rx-depth 8 is below --depth 16' bandwidth h -t 16 -r 8
 refused pace '--iters 100 at --interval last 100 s' latency h -n 100 --interval 1s
+refused pace-one '--interval 120 s is longer than --point-timeout' latency h --interval 2m
+refused pace-day '--interval is longer than a day' latency h --interval 100h
+refused rate-most '--rate is above 100 Tb/s' bandwidth h --rate 99999999999999999Tb/s
+refused window-most '--window is longer than a day' bandwidth h --window 100h
 refused load-pace '--iters 1000 at --interval last 1000 s' load h -n 1000 --interval 1s
 refused load-op 'a probe is a send, a write or a read' load h --op fetch-add
 refused load-rails 'one device here' load h -d all
@@ -51,6 +55,12 @@ refused load-gpu '--memory gpu' load h --memory gpu
 refused no-sender 'no sender named' incast
 refused sender-twice 'named twice' incast --senders a,a
 refused victim-sends 'as a sender and as the victim' incast --senders a --victim a
+refused victim-none '--victim-size is the victim' incast --senders a --victim-size 8
+refused victim-no-class '--victim-traffic-class is the victim' incast --senders a --victim-traffic-class 0
+refused victim-no-pace '--interval is the victim' incast --senders a --interval 1ms
+refused pairs-atomic '--op fetch-add has no bandwidth' pairs --op fetch-add --simulate hosts=8
+refused fit-unmeasured '--fit-rates 3: not among --rates' loss-sweep h --given --rates 1 --fit-rates 3
+refused fit-nothing '--fit-rates 0: the model' loss-sweep h --given --rates 0,1 --fit-rates 0
 refused incast-rails 'one device here' incast --senders a -d x,y
 refused incast-gpu '--memory gpu' incast --senders a --memory gpu
 refused incast-long '3 steps of 1500 s each need 4500 s' incast --senders a,b --victim c --ramp -D 25m

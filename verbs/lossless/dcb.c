@@ -288,31 +288,30 @@ static void read_messages(const void *answer, size_t len, struct dcb_facts *d, b
 		cut_off(d, dcbx);
 }
 
-static void parse(const void *answer, size_t len, struct dcb_facts *d, bool dcbx)
+/* Nothing of an answer can be told: of all that it is asked for. */
+static void all_broken(struct dcb_facts *d, bool dcbx, const char *why)
 {
-	read_messages(answer, len, d, dcbx);
-	/* An acknowledgement alone, or another message: nothing was said. */
-	struct fact *f = dcbx ? &d->dcbx_f : &d->ieee;
-	if (f->state != FACT_UNREAD)
-		return;
 	if (dcbx)
-		broken(f, "the kernel answered, but not this question");
+		broken(&d->dcbx_f, why);
 	else
-		all_ieee(d, FACT_BROKEN, "the kernel answered, but not this question");
+		all_ieee(d, FACT_BROKEN, why);
 }
 
-void dcb_parse(const void *answer, size_t len, struct dcb_facts *d)
+void dcb_parse(const void *answer, size_t len, bool dcbx, struct dcb_facts *d)
 {
 	/* Recorded bytes lie anywhere; attributes want 4. */
 	void *copy = malloc(len ? len : 1);
 	if (!copy) {
-		all_ieee(d, FACT_BROKEN, "no memory for the kernel's answer");
+		all_broken(d, dcbx, "no memory for the kernel's answer");
 		return;
 	}
 	if (len > 0)
 		memcpy(copy, answer, len);
-	parse(copy, len, d, false);
+	read_messages(copy, len, d, dcbx);
 	free(copy);
+	/* An acknowledgement alone, or another message: nothing was said. */
+	if ((dcbx ? &d->dcbx_f : &d->ieee)->state == FACT_UNREAD)
+		all_broken(d, dcbx, "the kernel answered, but not this question");
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -385,7 +384,7 @@ static void read_recorded(
 		snprintf(path, sizeof(path), DCB_RECORDED_IEEE, ifname);
 	if (fb_sysroot_path(r, path, real, sizeof(real)) == 0 &&
 		fb_read_file(real, ANSWER_MAX, &bytes, &len, &e) == 0) {
-		parse(bytes, len, d, dcbx);
+		dcb_parse(bytes, len, dcbx, d);
 		free(bytes);
 		return;
 	}
@@ -405,7 +404,7 @@ static void read_live(const char *ifname, bool dcbx, struct dcb_facts *d)
 	if (rc != 0)
 		refused(d, -rc, dcbx);
 	else
-		parse(answer, len, d, dcbx);
+		dcb_parse(answer, len, dcbx, d);
 	free(answer);
 }
 

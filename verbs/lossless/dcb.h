@@ -12,10 +12,11 @@
 #define DCB_RECORDED_IEEE "/netlink/dcb/%s.ieee"
 #define DCB_RECORDED_DCBX "/netlink/dcb/%s.dcbx"
 
-/** Read one answer (a whole netlink message, or several). Truncated, wrongly nested or oversized
+/** Read one answer (a whole netlink message, or several) to IEEE_GET, or with dcbx to GDCBX; it may
+ * lie anywhere. Truncated, wrongly nested or oversized
  * attributes make the facts concerned FACT_BROKEN and touch nothing else; unknown ones are skipped.
  * NLMSG_ERROR -EOPNOTSUPP is FACT_ABSENT, -EPERM FACT_HIDDEN. */
-void dcb_parse(const void *answer, size_t len, struct dcb_facts *d);
+void dcb_parse(const void *answer, size_t len, bool dcbx, struct dcb_facts *d);
 /** Ask (live), or read the recorded answer, and parse. */
 void dcb_read(const struct fb_sysroot *r, const char *ifname, struct dcb_facts *d);
 /** The raw answers, for the recorder. *len 0: none. Caller frees. @return 0 or -errno */

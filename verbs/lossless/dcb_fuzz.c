@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct dcb_facts d;
 	memset(&d, 0, sizeof(d));
-	dcb_parse(data, size, &d);
+	dcb_parse(data, size, false, &d);
 	if (d.ieee.state == FACT_UNREAD || d.pfc_f.state == FACT_UNREAD)
 		abort();
 	if (d.apps > DCB_MAX_APP || d.peer_apps > DCB_MAX_APP || d.trusts > 8)

@@ -117,14 +117,14 @@ static void every_attribute(void **state)
 {
 	size_t n = whole_answer();
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, n, &got);
+	dcb_parse(answer, n, false, &got);
 	assert_int_equal(known_facts(&got), 8);
 	assert_true(fact_known(&got.ieee));
 	assert_no_other_value(&got, &whole);
 	/* At an odd address too. */
 	memcpy(changed + 1, answer, n);
 	memset(&got, 0, sizeof(got));
-	dcb_parse(changed + 1, n, &got);
+	dcb_parse(changed + 1, n, false, &got);
 	assert_int_equal(known_facts(&got), 8);
 }
 
@@ -140,7 +140,7 @@ static void one_attribute_alone(void **state)
 			f[i]->state = i == k ? FACT_KNOWN : FACT_ABSENT;
 		size_t n = tree_dcb_ieee(&whole, "eth2", answer, sizeof(answer));
 		memset(&got, 0, sizeof(got));
-		dcb_parse(answer, n, &got);
+		dcb_parse(answer, n, false, &got);
 		for (int i = 0; i < 8; i++)
 			assert_int_equal(g[i]->state, i == k ? FACT_KNOWN : FACT_ABSENT);
 		assert_no_other_value(&got, &whole);
@@ -162,7 +162,7 @@ static void unknown_attributes(void **state)
 	ieee->nla_len = (uint16_t)(ieee->nla_len + (h->nlmsg_len - before));
 	mnl_attr_put_u32(h, 99, 1);
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, h->nlmsg_len, &got);
+	dcb_parse(answer, h->nlmsg_len, false, &got);
 	assert_int_equal(known_facts(&got), 8);
 	assert_no_other_value(&got, &whole);
 }
@@ -175,7 +175,7 @@ static void truncated_everywhere(void **state)
 		assert_non_null(exact);
 		memcpy(exact, answer, k);
 		memset(&got, 0, sizeof(got));
-		dcb_parse(exact, k, &got);
+		dcb_parse(exact, k, false, &got);
 		assert_int_equal(known_facts(&got), 0);
 		assert_int_equal(got.ieee.state, FACT_BROKEN);
 		assert_int_equal(got.pfc_f.state, FACT_BROKEN);
@@ -183,7 +183,7 @@ static void truncated_everywhere(void **state)
 		if (k >= sizeof(struct nlmsghdr)) {
 			((struct nlmsghdr *)(void *)exact)->nlmsg_len = (uint32_t)k;
 			memset(&got, 0, sizeof(got));
-			dcb_parse(exact, k, &got);
+			dcb_parse(exact, k, false, &got);
 			assert_no_other_value(&got, &whole);
 			assert_int_not_equal(got.ieee.state, FACT_KNOWN);
 			assert_int_not_equal(got.ieee.state, FACT_UNREAD);
@@ -212,7 +212,7 @@ static void wrong_lengths(void **state)
 				struct nlattr *x = (void *)(changed + at);
 				x->nla_len = (uint16_t)(x->nla_len + by);
 				memset(&got, 0, sizeof(got));
-				dcb_parse(changed, n, &got);
+				dcb_parse(changed, n, false, &got);
 				assert_int_not_equal(got.ieee.state, FACT_UNREAD);
 				/* Tables may lose or gain entries; fixed ones never change. */
 				if (fact_known(&got.ets_f))
@@ -244,7 +244,7 @@ static void wrong_nesting(void **state)
 	x.pfc_en = 0x08;
 	mnl_attr_put(h, DCB_ATTR_IEEE_PFC, sizeof(x), &x);
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, h->nlmsg_len, &got);
+	dcb_parse(answer, h->nlmsg_len, false, &got);
 	assert_int_equal(got.pfc_f.state, FACT_BROKEN);
 	assert_int_equal(got.app_f.state, FACT_BROKEN);
 	assert_int_equal(got.ets_f.state, FACT_KNOWN);
@@ -259,7 +259,7 @@ static void too_many_entries(void **state)
 	struct nlmsghdr *h = (void *)answer;
 	assert_true(tree_dcb_ieee(&whole, "eth2", answer, sizeof(answer)) > 0);
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, h->nlmsg_len, &got);
+	dcb_parse(answer, h->nlmsg_len, false, &got);
 	assert_int_equal(got.app_f.state, FACT_KNOWN);
 	assert_int_equal(got.apps, DCB_MAX_APP);
 	/* A second table goes on where the first ended. */
@@ -273,7 +273,7 @@ static void too_many_entries(void **state)
 	}
 	mnl_attr_nest_end(h, ieee);
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, h->nlmsg_len, &got);
+	dcb_parse(answer, h->nlmsg_len, false, &got);
 	assert_int_equal(got.app_f.state, FACT_BROKEN);
 	assert_true(got.apps <= DCB_MAX_APP);
 }
@@ -288,7 +288,7 @@ static void refusals(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t n = tree_dcb_error(cases[i].code, answer, sizeof(answer));
 		memset(&got, 0, sizeof(got));
-		dcb_parse(answer, n, &got);
+		dcb_parse(answer, n, false, &got);
 		assert_int_equal(got.ieee.state, cases[i].state);
 		assert_int_equal(got.pfc_f.state, cases[i].state);
 		assert_true(got.pfc_f.why[0]);
@@ -296,7 +296,7 @@ static void refusals(void **state)
 	/* An acknowledgement says nothing of PFC. */
 	size_t n = tree_dcb_error(0, answer, sizeof(answer));
 	memset(&got, 0, sizeof(got));
-	dcb_parse(answer, n, &got);
+	dcb_parse(answer, n, false, &got);
 	assert_int_equal(got.pfc_f.state, FACT_BROKEN);
 }
 
