@@ -400,10 +400,8 @@ static bool osu_setting(struct osu *o, const char *line)
 			fb_json_set_int(o->params, known[i].key, import_whole(v));
 		else
 			fb_json_set_str(o->params, known[i].key, word);
-		if (i == 0) {
+		if (i == 0) /* before the header, or behind it in release 7.2 */
 			snprintf(o->datatype, sizeof(o->datatype), "%s", word);
-			o->n = 0;
-		}
 		any = true;
 	}
 	return any;
@@ -441,6 +439,8 @@ static struct osu_column osu_kind(const char *text)
 		{"Min Latency", {"latency_min", "ns", true, 1e3}},
 		{"Max Latency", {"latency_max", "ns", true, 1e3}},
 		{"Latency", {"latency_mean", "ns", true, 1e3}},
+		{"Min Comm", {"latency_min", "ns", true, 1e3}},
+		{"Max Comm", {"latency_max", "ns", true, 1e3}},
 		{"Pure Comm", {"latency_mean", "ns", true, 1e3}},
 		{"Overall", {"overall_mean", "ns", true, 1e3}},
 		{"Compute", {"compute_mean", "ns", true, 1e3}}};
@@ -513,6 +513,8 @@ static int osu_row(struct import *im, struct osu *o, char *line)
 	bool sized = o->n == 0 || o->size;
 	if (k < 1 || !import_number(f[0], &v) || (sized && k < 2))
 		return 0;
+	if (o->n == 0 && !import_number(f[1], &size))
+		return 0; /* "2 nodes allocated": a job's own words before its output */
 	if (o->n == 0)
 		return import_bad(im, "figures without a header \"# Size ...\"");
 	if (k != o->n + o->size)
