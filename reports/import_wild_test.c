@@ -53,6 +53,11 @@ static const json_t *has(const json_t *results, const char *name, const char *me
 	return NULL;
 }
 
+static int64_t param(const json_t *results, const char *key)
+{
+	return fb_json_int(json_object_get(json_array_get(results, 0), "params"), key, -1);
+}
+
 static void refused(const char *tool, const char *text, int rc, const char *what)
 {
 	struct fb_err e;
@@ -100,10 +105,96 @@ static void osu(void **state)
 		"holds no result of osu");
 }
 
+/* ---- nccl-tests ------------------------------------------------------------------------------ */
+
+#define HEADER(time)                                                                               \
+	"# Collective test starting: all_gather_perf_mpi\n#       size         count      type   " \
+	"redop    root  " time "   algbw   busbw  #wrong  " time "   algbw   busbw  #wrong\n"
+
+static void nccl_sweeps(void **state)
+{
+	/* Over many ranks the smallest sizes are all rounded down to nothing. */
+	static const char empty[] =
+		"           0             0     float    none      -1     6.36    0.00    0.00       0 "
+		"    6.40    0.00    0.00       0\n";
+	static const char row[] =
+		"      524288          8192     float    none      -1    50.00   10.49    9.83       0 "
+		"   25.00   20.97   19.66       0\n";
+	char text[2000];
+	snprintf(text, sizeof(text), "%s%s%s%s", HEADER("   time"), empty, empty, row);
+	json_t *r = imported("nccl-tests", text, 8);
+	has(r, "nccl-tests.all_gather/float/none/out-of-place/0", "time", 6360);
+	has(r, "nccl-tests.all_gather/float/none/in-place/524288", "busbw", 19.66e9);
+	json_decref(r);
+	/* Every process of a build without MPI runs by itself, and prints for itself. */
+	snprintf(text, sizeof(text), "%s%s%s", HEADER("   time"), row, row);
+	refused("nccl-tests", text, -EINVAL,
+		"f.txt:4: time of all_gather/float/none/out-of-place/524288 stands twice");
+	/* -C: what the host needs to ask; the rates are of the whole all the same. */
+	snprintf(text, sizeof(text), "%s%s", HEADER("cputime"), row);
+	r = imported("nccl-tests", text, 6);
+	has(r, "nccl-tests.all_gather/float/none/in-place/524288", "cpu_time", 25000);
+	has(r, "nccl-tests.all_gather/float/none/in-place/524288", "algbw", 20.97e9);
+	json_decref(r);
+	/* A message of NCCL's within a row. */
+	struct fb_err e;
+	assert_int_equal(read_as("nccl-tests",
+				 HEADER("   time") "  524288  8192  float  none  -1  n0:7:7 [0] "
+						   "NCCL INFO Launch mode Parallel\n",
+				 &r, &e),
+		-EINVAL);
+	assert_non_null(strstr(e.hint, "NCCL_DEBUG_FILE"));
+	json_decref(r);
+}
+
+static void nccl_json(void **state)
+{
+	/* Version 2 lists the first device of each process. */
+	static const char form[] =
+		"{\"version\":2,\"args\":[\"./all_reduce_perf\"],\"config\":{\"nthreads\":1,"
+		"\"ngpus\":%d,\"devices\":[%s]},\"results\":[{\"size\":0,\"type\":\"float\","
+		"\"redop\":\"sum\",\"out_of_place\":{\"cpu_time\":2.5},\"in_place\":null},{\"size\":0,"
+		"\"type\":\"float\",\"redop\":\"sum\",\"out_of_place\":{\"cpu_time\":3.5},"
+		"\"in_place\":null}]}";
+	static const struct {
+		const char *devices;
+		int gpus, ranks;
+	} rows[] = {{"{\"rank\":0}", 8, 8}, {"{\"rank\":0},{\"rank\":8}", 8, 16},
+		{"{\"rank\":0},{\"rank\":1},{\"rank\":2}", 1, 3},
+		{"{\"rank\":0},{\"rank\":1},{\"rank\":2},{\"rank\":3}", 2, 4}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[1000];
+		snprintf(text, sizeof(text), form, rows[i].gpus, rows[i].devices);
+		json_t *r = imported("nccl-tests", text, 1);
+		has(r, "nccl-tests.all_reduce/float/sum/out-of-place/0", "cpu_time", 2500);
+		assert_int_equal(param(r, "ranks"), rows[i].ranks);
+		json_decref(r);
+	}
+	/* rccl-tests' -Z json. */
+	json_t *r = imported("nccl-tests",
+		"[\n{\"numCycle\":0, \"name\":\"AllReduce\", \"nodes\":1, \"ranks\":8, \"size\":1024, "
+		"\"type\":\"float\", \"redop\":\"sum\", \"inPlace\":0, \"time\":10.000000, "
+		"\"algBw\":0.102400, \"busBw\":0.179200, \"wrong\":\"0\"},\n{\"name\":\"AllReduce\", "
+		"\"ranks\":8, \"size\":1024, \"type\":\"float\", \"redop\":\"sum\", \"inPlace\":1, "
+		"\"time\":20.000000, \"algBw\":0.051200, \"busBw\":0.089600, \"wrong\":\"N/A\"}\n]\n",
+		6);
+	has(r, "nccl-tests.all_reduce/float/sum/out-of-place/1024", "busbw", 0.1792e9);
+	has(r, "nccl-tests.all_reduce/float/sum/in-place/1024", "time", 20000);
+	assert_int_equal(param(r, "ranks"), 8);
+	json_decref(r);
+	refused("nccl-tests", "[{\"name\":\"SendRecv\",\"size\":8,\"time\":1.0,\"wrong\":\"3\"}]",
+		-EBADMSG, "8 bytes: 3 values came out wrong");
+	refused("nccl-tests", "[{\"name\":\"SendRecv\",\"time\":1.0}]", -EINVAL,
+		"a result without size or time");
+	refused("nccl-tests", "[{\"name\":", -EINVAL, "f.txt:1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(osu),
+		cmocka_unit_test(nccl_sweeps),
+		cmocka_unit_test(nccl_json),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
