@@ -189,12 +189,52 @@ static void nccl_json(void **state)
 	refused("nccl-tests", "[{\"name\":", -EINVAL, "f.txt:1");
 }
 
+/* ---- whose line it is ------------------------------------------------------------------------ */
+
+static void prefixes(void **state)
+{
+	static const char *const each[] = {"", "   [1,0]<stdout>:", "[0] ",
+		"node-a-0012: ", "10.0.0.7: ", "2026-01-02T03:04:05.1234567Z ",
+		"2026-01-02T03:04:05+08:00 ",
+		"2026-01-02T03:04:05Z [1,0]<stdout>: ", "[1,rank:0,host-1]<stdout>:"};
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		char text[600];
+		snprintf(text, sizeof(text),
+			"%s# OSU MPI Bandwidth Test v7.4\n%s# Size      Bandwidth (MB/s)\n"
+			"%s8                       1.50\n",
+			each[i], each[i], each[i]);
+		json_t *r = imported("osu", text, 1);
+		has(r, "osu.MPI_Bandwidth/8", "bandwidth", 1.5e6);
+		json_decref(r);
+	}
+	/* A job's own words before its output, and a shell's job number, are no figures. */
+	json_t *r = imported("osu",
+		"2 nodes allocated\n[1] 650300\n# OSU MPI Latency Test v5.0\n"
+		"# Size          Latency (us)\n0                       1.84\n",
+		1);
+	has(r, "osu.MPI_Latency/0", "latency_mean", 1840);
+	json_decref(r);
+	/* The time of a line is no part of whose line it is. */
+	r = imported("torchtitan",
+		"2026-01-02T03:04:05Z [rank0]:step:  1  loss: 9.0  tps: 100\n"
+		"2026-01-02T03:04:06Z [rank0]:step:  2  loss: 8.0  tps: 4,000\n"
+		"2026-01-02T03:04:06Z [rank1]:step:  2  loss: 8.0  tps: 5,000\n",
+		3);
+	has(r, "torchtitan.step", "tokens_per_s", 4000);
+	json_decref(r);
+	/* Not every word before a colon is a host's name. */
+	refused("osu",
+		"Bandwidth: # OSU MPI Bandwidth Test v7.4\nx: # Size      Bandwidth (MB/s)\n",
+		-EINVAL, "holds no result of osu");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(osu),
 		cmocka_unit_test(nccl_sweeps),
 		cmocka_unit_test(nccl_json),
+		cmocka_unit_test(prefixes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
