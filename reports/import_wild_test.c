@@ -228,6 +228,39 @@ static void prefixes(void **state)
 		-EINVAL, "holds no result of osu");
 }
 
+/* ---- perftest -------------------------------------------------------------------------------- */
+
+static void perftest(void **state)
+{
+	/* --output prints one figure; steering rules have a table of their own. */
+	refused("perftest", " local address: LID 0x01\n196.395741\n", -EINVAL,
+		"f.txt:2: \"196.395741\" stands alone: of which test, size and unit?");
+	refused("perftest",
+		"{\n\"test_info\": {\n\"test\": \"RDMA_Write_BW_Test\"\n},\n\"results\": {\n"
+		"\"bw_avg\": 196.395741,\n}\n}\n",
+		-EINVAL, "f.txt:1: \"bw_avg\" stands alone");
+	refused("perftest",
+		" #flows\tfs_min_time[usec]\tfs_max_time[usec]\n 8          12.50       90.10\n",
+		-EINVAL, "f.txt:1: rates of steering rules (raw_ethernet_fs_rate)");
+	/* Beside a table a lone figure is nothing. */
+	json_t *r = imported("perftest",
+		"Total run time:\n98.367\n #bytes #iterations    BW average[MiB/sec]\n"
+		" 65536      1000           2.00\n",
+		1);
+	has(r, "perftest.unknown/unknown/65536", "bandwidth", 2 * 1048576);
+	json_decref(r);
+	/* Both sides in one JSON. */
+	r = imported("perftest",
+		"{\n\"test_info\": {\n\"test\": \"Send_Bidirectional_BW_Test\",\n"
+		"\"Connection_type\": \"RC\"\n},\n\"results_local\": {\n\"MsgSize\": 65536,\n"
+		"\"BW_average\": 90.00,\n\"MsgRate\": 0.171661\n},\n\"results_remote\": {\n"
+		"\"MsgSize\": 65536,\n\"BW_average\": 91.00,\n\"MsgRate\": 0.173569\n}\n}\n",
+		4);
+	has(r, "perftest.Send_Bidirectional_BW/local/RC/65536", "bandwidth", 90e9 / 8);
+	has(r, "perftest.Send_Bidirectional_BW/remote/RC/65536", "bandwidth", 91e9 / 8);
+	json_decref(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +268,7 @@ int main(void)
 		cmocka_unit_test(nccl_sweeps),
 		cmocka_unit_test(nccl_json),
 		cmocka_unit_test(prefixes),
+		cmocka_unit_test(perftest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
