@@ -261,6 +261,72 @@ static void perftest(void **state)
 	json_decref(r);
 }
 
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void steps_of_all_ranks(void **state)
+{
+	char text[4000] = "";
+	/* Sixteen ranks, and no launcher that says whose line it is: a step counts once. */
+	for (int step = 1; step <= 3; step++)
+		for (int rank = 0; rank < 16; rank++)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text),
+				"step: %2d  loss: 8.0  tps: %s  tflops: 2.0\n", step,
+				step == 1 ? "100" : "4,000");
+	json_t *r = imported("torchtitan", text, 4);
+	assert_int_equal(fb_json_int(has(r, "torchtitan.step", "tokens_per_s", 4000), "n", 0), 2);
+	json_decref(r);
+}
+
+static void megatron_forks(void **state)
+{
+	/* BigScience counts seconds. */
+	json_t *r = imported("megatron",
+		" [default7]: iteration       10/  500 | elapsed time per iteration (s): 130.10 | "
+		"global batch size:  2048 | lm loss: 2.5E+00 | TFLOPs: 120.02 |\n"
+		" [default7]: iteration       20/  500 | elapsed time per iteration (s): 105.22 | "
+		"global batch size:  2048 | lm loss: 2.4E+00 | TFLOPs: 149.02 |\n",
+		3);
+	has(r, "megatron.step", "step_time", 105.22e9);
+	has(r, "megatron.step", "framework_flops", 149.02e12);
+	json_decref(r);
+	/* GPT-NeoX writes the unit behind the figure. */
+	r = imported("megatron",
+		" samples/sec: 51.2 | iteration       10/      50 | elapsed time per iteration (ms): "
+		"9876.5 | approx flops per GPU: 1.5PFLOPS | lm_loss: 7.1E+00 |\n"
+		" samples/sec: 51.2 | iteration       20/      50 | elapsed time per iteration (ms): "
+		"9800.0 | approx flops per GPU: 151.0TFLOPS | lm_loss: 6.1E+00 |\n"
+		" samples/sec: 51.2 | iteration       30/      50 | elapsed time per iteration (ms): "
+		"9800.0 | approx flops per GPU: 900.0GFLOPS | lm_loss: 5.1E+00 |\n"
+		" validation results at iteration 30 | lm_loss value: 6.9E+00 |\n",
+		3);
+	has(r, "megatron.step", "framework_flops", (151.0e12 + 0.9e12) / 2);
+	has(r, "megatron.step", "loss", 5.1);
+	json_decref(r);
+	/* Primus writes the last and the mean; every rank of a node may. */
+	r = imported("megatron",
+		"[20260102 06:56:28][rank-7/8] : iteration 7/ 50 | elapsed time per iteration (ms): "
+		"15100.0/15100.0 | tokens per GPU (tokens/s/GPU): 9000.0/9000.0 |\n"
+		"[20260102 06:56:28][rank-7/8] : iteration 8/ 50 | elapsed time per iteration (ms): "
+		"13100.0/14100.0 | throughput per GPU (TFLOP/s/GPU): 579.4/573.6 | tokens per GPU "
+		"(tokens/s/GPU): 10005.5/9903.7 |\n"
+		"[20260102 06:56:28][rank-6/8] : iteration 8/ 50 | elapsed time per iteration (ms): "
+		"13300.0/14100.0 | tokens per GPU (tokens/s/GPU): 9005.5/9903.7 |\n",
+		3);
+	has(r, "megatron.step", "step_time", 13.1e9);
+	has(r, "megatron.step", "tokens_per_s", 10005.5);
+	has(r, "megatron.step", "mfu_6n", 10005.5 * 6 * 8e9 / 1e15);
+	json_decref(r);
+	/* NeMo with its own rate; an epoch of one step begins anew at 0. */
+	r = imported("megatron",
+		"0: Training epoch 0, iteration 0/0 | global_step: 0 | reduced_train_loss: 3.1 | "
+		"train_step_timing in s: 9.0 | tokens_per_sec_per_gpu: 1.0e+03\n"
+		"0: Training epoch 1, iteration 0/0 | global_step: 1 | reduced_train_loss: 2.8 | "
+		"train_step_timing in s: 2.389 | tokens_per_sec_per_gpu: 6.859e+03\n",
+		4);
+	has(r, "megatron.step", "tokens_per_s", 6859);
+	json_decref(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +335,8 @@ int main(void)
 		cmocka_unit_test(nccl_json),
 		cmocka_unit_test(prefixes),
 		cmocka_unit_test(perftest),
+		cmocka_unit_test(steps_of_all_ranks),
+		cmocka_unit_test(megatron_forks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
