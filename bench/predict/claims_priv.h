@@ -214,6 +214,9 @@ struct claim_states {
 	enum claim_col missing;
 };
 struct claim_states claim_states(const struct claim *c);
+/* The least bytes per parameter on one GPU, whatever an empty tp, pp or dp of Megatron's would say.
+ * NAN: not known. */
+double claim_states_floor(const struct claim *c);
 /* GB of one GPU: the column, the GPU's name, or its data sheet when all sizes are one. NAN: not
  * known. */
 double claim_gpu_memory(const struct claim *c);
