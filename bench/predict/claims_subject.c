@@ -21,6 +21,9 @@
 /* name, row in peaks.h, dense at 16 bits, 8, 32; memory; link */
 static const struct claim_gpu gpus[] = {
 	{"V100", NULL, 125e12, 0, 15.7e12, {16, 32}, 300, "NVLink 2, 6 links"},
+	{"T4", NULL, 65e12, 0, 8.1e12, {16, 0}, 0, NULL},
+	{"A10", NULL, 125e12, 0, 0, {24, 0}, 0, NULL},
+	{"A30", NULL, 165e12, 0, 0, {24, 0}, 200, "NVLink 3 bridge"},
 	{"A100-SXM", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3, 12 links"},
 	{"A100-PCIe", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3 bridges"},
 	{"A40", NULL, 149.7e12, 0, 0, {48, 0}, 112.5, "NVLink 3 bridge"},
@@ -32,12 +35,19 @@ static const struct claim_gpu gpus[] = {
 	{"H800", "H100", 0, 1978.9e12, 0, {80, 0}, 400, "NVLink 4, 8 links"},
 	{"H200-SXM", "H200", 0, 1978.9e12, 0, {141, 0}, 900, "NVLink 4, 18 links"},
 	{"H200-NVL", "H200 NVL", 0, 1671e12, 0, {141, 0}, 900, "NVLink 4 bridges"},
+	{"GH200", "H100", 0, 1978.9e12, 0, {96, 144}, 900, "NVLink 4, 18 links"},
 	{"B200", "B200", 0, 4500e12, 0, {180, 192}, 1800, "NVLink 5, 18 links"},
 	{"GB200", NULL, 2500e12, 5000e12, 0, {186, 192}, 1800, "NVLink 5, 18 links"},
 	{"B300", NULL, 2250e12, 4500e12, 0, {270, 288}, 1800, "NVLink 5, 18 links"},
 	{"GB300", NULL, 2500e12, 5000e12, 0, {279, 288}, 1800, "NVLink 5, 18 links"},
+	{"L4", NULL, 121e12, 242e12, 0, {24, 0}, 0, NULL},
+	{"L40", NULL, 181e12, 362e12, 0, {48, 0}, 0, NULL},
 	{"L40S", NULL, 362e12, 733e12, 0, {48, 0}, 0, NULL},
+	{"MI250X", NULL, 383e12, 0, 95.7e12, {128, 0}, 800, "8 Infinity Fabric links"},
 	{"MI300X", NULL, 1307.4e12, 2614.9e12, 0, {192, 0}, 896, "7 Infinity Fabric links"},
+	{"MI325X", NULL, 1307.4e12, 2614.9e12, 0, {256, 0}, 896, "7 Infinity Fabric links"},
+	{"MI350X", NULL, 2300e12, 4600e12, 0, {288, 0}, 1075, "7 Infinity Fabric links"},
+	{"MI355X", NULL, 2500e12, 5000e12, 0, {288, 0}, 1075, "7 Infinity Fabric links"},
 };
 #define NGPUS (sizeof(gpus) / sizeof(gpus[0]))
 
