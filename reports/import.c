@@ -30,7 +30,7 @@ static const struct tool {
 } tools[] = {
 	{"perftest", "ib_write_bw and its kin, text or --out_json", import_perftest,
 		import_perftest_unknown},
-	{"nccl-tests", "all_reduce_perf and its kin (rccl-tests too), text or -J",
+	{"nccl-tests", "all_reduce_perf and its kin, text or JSON (-J; of rccl-tests -Z json)",
 		import_nccl_tests, import_nccl_unknown},
 	{"osu", "OSU micro-benchmarks", import_osu, import_osu_unknown},
 	{"torchtitan", "training log of torchtitan", import_torchtitan, import_training_unknown},
