@@ -30,7 +30,7 @@ static const struct tool {
 } tools[] = {
 	{"perftest", "ib_write_bw and its kin, text or --out_json", import_perftest,
 		import_perftest_unknown},
-	{"nccl-tests", "all_reduce_perf and its kin (rccl-tests too), text or -J",
+	{"nccl-tests", "all_reduce_perf and its kin, text or JSON (-J; of rccl-tests -Z json)",
 		import_nccl_tests, import_nccl_unknown},
 	{"osu", "OSU micro-benchmarks", import_osu, import_osu_unknown},
 	{"torchtitan", "training log of torchtitan", import_torchtitan, import_training_unknown},
@@ -61,26 +61,53 @@ static void strip_colours(char *s)
 }
 
 /*
+ * "2026-01-01T00:00:00.123Z ": when a line was written (kubectl logs --timestamps, GitHub Actions).
+ * It is no part of whose line it is.
+ */
+static size_t time_prefix(const char *s)
+{
+	static const char form[] = "0000-00-00T00:00:00";
+	size_t n = 0;
+	for (; form[n]; n++)
+		if (form[n] == '0' ? !isdigit((unsigned char)s[n]) : s[n] != form[n])
+			return 0;
+	n += strspn(s + n, "0123456789.:+-");
+	n += s[n] == 'Z';
+	return s[n] == ' ' ? n + 1 : 0;
+}
+
+/* "node-12: " (pdsh, clush). A name ends in a digit here, for many a word stands before a colon. */
+static size_t host_prefix(const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	return n > 1 && isalnum((unsigned char)s[0]) && isdigit((unsigned char)s[n - 1]) &&
+			       strncmp(s + n, ": ", 2) == 0
+		       ? n + 2
+		       : 0;
+}
+
+/*
  * The length of what a launcher wrote before a line: "[1,0]<stdout>:" and "[host@1,0]<stdout>: "
- * (mpirun), "  3: " (srun -l), "[rank0]:" and "[default0]:" (torchrun), "[pod/name/container] "
- * (kubectl logs); 0: nothing.
+ * (mpirun), "  3: " (srun -l), "[3] " (mpiexec -prepend-rank), "[rank0]:" and "[default0]:"
+ * (torchrun), "[pod/name/container] " (kubectl logs); 0: nothing.
  */
 static size_t launcher_prefix(const char *s)
 {
-	size_t n = strspn(s, " "), digits = strspn(s + n, "0123456789");
-	if (digits > 0 && s[n + digits] == ':' && strchr(" \t", s[n + digits + 1]))
-		return n + digits + 1 + (s[n + digits + 1] == ' ');
+	size_t blank = strspn(s, " "), digits = strspn(s + blank, "0123456789"), n;
+	if (digits > 0 && s[blank + digits] == ':' && strchr(" \t", s[blank + digits + 1]))
+		return blank + digits + 1 + (s[blank + digits + 1] == ' ');
+	s += blank;
 	if (*s != '[')
-		return 0;
+		return blank == 0 ? host_prefix(s) : 0;
 	n = 1 + strcspn(s + 1, "] \t");
 	if (s[n] != ']' || n > 200)
 		return 0;
 	if (strncmp(s + n, "]<stdout>:", 10) == 0 || strncmp(s + n, "]<stderr>:", 10) == 0)
-		return n + 10;
-	if (strncmp(s, "[pod/", 5) == 0)
-		return n + 1 + (s[n + 1] == ' ');
+		return blank + n + 10;
+	if (strncmp(s, "[pod/", 5) == 0 || (n > 1 && strspn(s + 1, "0123456789") == n - 1))
+		return s[n + 1] == ' ' ? blank + n + 2 : 0;
 	return isdigit((unsigned char)s[n - 1]) && isalpha((unsigned char)s[1]) && s[n + 1] == ':'
-		       ? n + 2
+		       ? blank + n + 2
 		       : 0;
 }
 
@@ -99,6 +126,7 @@ char *import_line(struct import *im)
 	im->at += n;
 	strip_colours(line);
 	im->from[0] = '\0';
+	line += time_prefix(line);
 	for (int i = 0; i < 3 && (n = launcher_prefix(line)) > 0; i++) {
 		for (size_t k = 0; k < n && from + 1 < sizeof(im->from); k++)
 			if (line[k] != ' ')

@@ -47,8 +47,9 @@ struct import_value {
 	const char *definition;
 };
 
-/** The next line without its end, a terminal's colours and what launchers write before it (mpirun's
- * "[1,0]<stdout>:", srun's "0: ", torchrun's "[rank0]:"); NULL behind the last. */
+/** The next line without its end, a terminal's colours and what stands before it (mpirun's
+ * "[1,0]<stdout>:", srun's "0: ", torchrun's "[rank0]:", pdsh's "node1: ", a log's time); NULL
+ * behind the last. */
 char *import_line(struct import *im);
 /** Fill *e: "FILE:LINE: why" (exit 2). @return -EINVAL */
 int import_bad(struct import *im, const char *fmt, ...) FB_PRINTF(2, 3);

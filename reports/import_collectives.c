@@ -37,6 +37,8 @@ struct nccl {
 	int64_t ranks, iters;
 	enum nccl_column column[MAX_FIELDS];
 	size_t n_columns; /* 0: no header yet */
+	bool cpu_time;    /* -C: in the place of the time stands how long the host took to ask */
+	char empty[80];   /* type, reduction and root of the empty message read last */
 	json_t *params;
 };
 
@@ -83,6 +85,8 @@ static int add_nccl(
 		{"time", "ns", "mean time of one operation, nccl-tests", true, 1e3},
 		{"algbw", "bytes/s", "message size over time, nccl-tests", false, 1e9},
 		{"busbw", "bytes/s", "algbw times the operation's factor, nccl-tests", false, 1e9},
+		{"cpu_time", "ns", "mean time of the host to ask for one operation, nccl-tests -C",
+			true, 1e3},
 	};
 	char name[140], from[24] = "";
 	double root;
@@ -102,14 +106,15 @@ static int add_nccl(
 	/* An empty message has no rate, and a rate of 0 is none. */
 	for (int i = 0; i < 3 && rc == 0; i++)
 		if (i == 0 || figure[i] != 0) {
+			int k = i == 0 && n->cpu_time ? 3 : i;
 			struct import_value v = {.name = name,
-				.metric = kinds[i].metric,
-				.unit = kinds[i].unit,
-				.lower = kinds[i].lower,
-				.value = figure[i] * kinds[i].scale,
+				.metric = kinds[k].metric,
+				.unit = kinds[k].unit,
+				.lower = kinds[k].lower,
+				.value = figure[i] * kinds[k].scale,
 				.samples = n->iters > 0 ? (double)n->iters : NAN,
 				.params = n->params,
-				.definition = kinds[i].definition};
+				.definition = kinds[k].definition};
 			rc = import_add(im, &v);
 		}
 	return rc;
@@ -154,13 +159,32 @@ static bool nccl_header(struct nccl *n, const char *line)
 	if (k < 5 || strcmp(word[0], "size") != 0)
 		return false;
 	n->n_columns = k;
+	n->cpu_time = false;
+	n->empty[0] = '\0';
 	for (size_t i = 0; i < k; i++) {
-		n->column[i] = C_OTHER;
+		n->column[i] = strcmp(word[i], "cputime") == 0 ? C_TIME : C_OTHER;
+		n->cpu_time = n->cpu_time || n->column[i] == C_TIME;
 		for (int c = C_SIZE; c < C_OTHER; c++)
 			if (strcmp(word[i], names[c]) == 0)
 				n->column[i] = (enum nccl_column)c;
 	}
 	return true;
+}
+
+/*
+ * Sizes are rounded down to whole elements on every rank, so that a sweep from 8 bytes over 16
+ * ranks begins with several empty messages: the first stands for them.
+ */
+static bool is_empty_again(struct nccl *n, const struct nccl_case *c)
+{
+	char of[sizeof(n->empty)];
+	snprintf(of, sizeof(of), "%.20s/%.20s/%.20s", c->type, c->redop, c->root ? c->root : "");
+	if (c->size != 0)
+		return false;
+	if (strcmp(of, n->empty) == 0)
+		return true;
+	snprintf(n->empty, sizeof(n->empty), "%s", of);
+	return false;
 }
 
 /* Rows that were cut out of their output: today's columns. */
@@ -176,6 +200,14 @@ static int nccl_default(struct import *im, struct nccl *n, size_t k)
 	return 0;
 }
 
+/* A row that another process wrote into. */
+static int nccl_torn(struct import *im)
+{
+	fb_hint(im->e, "where NCCL's messages stand within a row, run with NCCL_DEBUG=WARN or "
+		       "NCCL_DEBUG_FILE, or mend the row by hand");
+	return im->e->code;
+}
+
 /* One half of a row, from its "time" on. @return columns used; 0: nothing measured, or *rc */
 static size_t nccl_half(struct import *im, struct nccl *n, char **f, size_t from, size_t end,
 	struct nccl_case *c, int *rc)
@@ -188,8 +220,10 @@ static size_t nccl_half(struct import *im, struct nccl *n, char **f, size_t from
 		if (what >= C_TIME && what <= C_BUSBW) {
 			if (strcmp(f[i], "N/A") == 0)
 				measured = false;
-			else if (!import_figure(f[i], &figure[what - C_TIME]))
-				*rc = import_bad(im, "\"%.40s\" is no number", f[i]);
+			else if (!import_figure(f[i], &figure[what - C_TIME])) {
+				import_bad(im, "\"%.40s\" is no number", f[i]);
+				*rc = nccl_torn(im);
+			}
 		}
 		if (*rc == 0 && what == C_WRONG && import_number(f[i], &wrong) && wrong > 0)
 			*rc = wrong_values(im, c->size, wrong);
@@ -222,12 +256,16 @@ static int nccl_row(struct import *im, struct nccl *n, char *line)
 		c.redop = n->column[i] == C_REDOP ? f[i] : c.redop;
 		c.root = n->column[i] == C_ROOT ? f[i] : c.root;
 	}
+	if (is_empty_again(n, &c))
+		return 0;
 	/* A replay leaves the first half blank, 32 columns of it; -T adds the time of day. */
 	size_t half = (n->n_columns - i) / 2;
 	if (half > 0 && k == i + half && f[i] - f[i - 1] > 24 + (ptrdiff_t)strlen(f[i - 1]))
 		c.placement = "in-place";
-	else if (k < n->n_columns || (k > n->n_columns && import_number(f[k - 1], &count)))
-		return import_bad(im, "%zu columns under a header of %zu", k, n->n_columns);
+	else if (k < n->n_columns || (k > n->n_columns && import_number(f[k - 1], &count))) {
+		import_bad(im, "%zu columns under a header of %zu", k, n->n_columns);
+		return nccl_torn(im);
+	}
 	while (rc == 0 && i < k && i < n->n_columns && n->column[i] == C_TIME) {
 		i = nccl_half(im, n, f, i, k < n->n_columns ? k : n->n_columns, &c, &rc);
 		c.placement = "in-place";
@@ -277,17 +315,24 @@ static double json_figure(const json_t *o, const char *key, double def)
 	return json_is_string(v) ? NAN : fb_json_num(o, key, def);
 }
 
-static int json_half(struct import *im, struct nccl *n, const json_t *row, const char *key)
+static struct nccl_case json_case(const json_t *row, const char *placement)
 {
-	const json_t *h = json_object_get(row, key);
-	struct nccl_case c = {.size = fb_json_num(row, "size", NAN),
+	return (struct nccl_case){.size = fb_json_num(row, "size", NAN),
 		.type = fb_json_str(row, "type", "unknown"),
 		.redop = fb_json_str(row, "redop", "none"),
 		.root = fb_json_str(row, "root", NULL),
-		.placement = strcmp(key, "in_place") == 0 ? "in-place" : "out-of-place"};
+		.placement = placement};
+}
+
+static int json_half(struct import *im, struct nccl *n, const json_t *row, const char *key)
+{
+	const json_t *h = json_object_get(row, key);
+	struct nccl_case c =
+		json_case(row, strcmp(key, "in_place") == 0 ? "in-place" : "out-of-place");
 	if (!json_is_object(h))
 		return 0;
 	const char *time = json_object_get(h, "time") ? "time" : "cpu_time";
+	n->cpu_time = strcmp(time, "cpu_time") == 0;
 	const double figure[3] = {json_figure(h, time, NAN), json_figure(h, "alg_bw", 0),
 		json_figure(h, "bus_bw", 0)};
 	if (!isfinite(c.size) || !json_object_get(h, time))
@@ -297,6 +342,24 @@ static int json_half(struct import *im, struct nccl *n, const json_t *row, const
 	return add_nccl(im, n, &c, figure);
 }
 
+/*
+ * How many ranks there were, where "nranks" does not say: version 2 lists the devices within
+ * "config", and of each process the first alone.
+ */
+static int64_t json_ranks(const json_t *doc)
+{
+	const json_t *config = json_object_get(doc, "config"), *d;
+	const json_t *devices = json_object_get(doc, "devices");
+	double threads = fb_json_num(config, "nthreads", 1), gpus = fb_json_num(config, "ngpus", 1);
+	double of_process = threads * gpus, n = 0;
+	size_t i;
+	json_array_foreach (devices ? devices : json_object_get(config, "devices"), i, d)
+		n = fmax(n, fb_json_num(d, "rank", -1) + 1);
+	if (of_process > 1)
+		n = ceil(n / of_process) * of_process;
+	return import_whole(fb_json_num(config, "nranks", n));
+}
+
 static void json_facts(struct nccl *n, const json_t *doc)
 {
 	const json_t *arg;
@@ -304,8 +367,7 @@ static void json_facts(struct nccl *n, const json_t *doc)
 	json_array_foreach (json_object_get(doc, "args"), i, arg)
 		if (json_is_string(arg) && i == 0)
 			find_test(n, json_string_value(arg));
-	n->ranks = fb_json_int(json_object_get(doc, "config"), "nranks",
-		(int64_t)json_array_size(json_object_get(doc, "devices")));
+	n->ranks = json_ranks(doc);
 }
 
 static int nccl_json(struct import *im, struct nccl *n)
@@ -324,6 +386,9 @@ static int nccl_json(struct import *im, struct nccl *n)
 	json_array_foreach (results, i, row) {
 		im->line = (unsigned)i + 1;
 		n->iters = fb_json_int(row, "actual_iterations", 0);
+		struct nccl_case c = json_case(row, "");
+		if (is_empty_again(n, &c))
+			continue;
 		if (rc == 0)
 			rc = json_half(im, n, row, "out_of_place");
 		if (rc == 0)
@@ -335,12 +400,62 @@ static int nccl_json(struct import *im, struct nccl *n)
 	return rc;
 }
 
+/* rccl-tests' "-Z json" names the library's calls. */
+static const char *rccl_name(const char *call)
+{
+	static const struct {
+		const char *call, *test;
+	} names[] = {{"AllReduce", "all_reduce"}, {"AllGather", "all_gather"},
+		{"ReduceScatter", "reduce_scatter"}, {"Broadcast", "broadcast"},
+		{"Reduce", "reduce"}, {"AlltoAll", "alltoall"}, {"AllToAll", "alltoall"},
+		{"AlltoAllv", "alltoallv"}, {"AllToAllv", "alltoallv"}, {"SendRecv", "sendrecv"},
+		{"Gather", "gather"}, {"Scatter", "scatter"}, {"HyperCube", "hypercube"}};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(call, names[i].call) == 0)
+			return names[i].test;
+	return call;
+}
+
+/* rccl-tests' "-Z json": an array with a member for each size and placement, times in us. */
+static int rccl_json(struct import *im, struct nccl *n)
+{
+	json_t *doc = fb_json_parse(im->at, strlen(im->at), im->file, im->e), *row;
+	size_t i;
+	int rc = doc ? 0 : im->e->code;
+	double wrong;
+	json_array_foreach (doc, i, row) {
+		struct nccl_case c = json_case(
+			row, fb_json_int(row, "inPlace", 0) ? "in-place" : "out-of-place");
+		const double figure[3] = {json_figure(row, "time", NAN),
+			json_figure(row, "algBw", 0), json_figure(row, "busBw", 0)};
+		im->line = (unsigned)i + 1;
+		snprintf(n->test, sizeof(n->test), "%.40s",
+			rccl_name(fb_json_str(row, "name", im->test ? im->test : "unknown")));
+		n->ranks = fb_json_int(row, "ranks", 0);
+		if (!isfinite(c.size) || !json_object_get(row, "time"))
+			rc = import_bad(im, "a result without size or time");
+		else if (import_number(fb_json_str(row, "wrong", "N/A"), &wrong) && wrong > 0)
+			rc = wrong_values(im, c.size, wrong);
+		else
+			rc = add_nccl(im, n, &c, figure);
+		if (rc != 0)
+			break;
+	}
+	json_decref(doc);
+	return rc;
+}
+
 int import_nccl_tests(struct import *im)
 {
 	struct nccl n = {.params = json_object()};
+	const char *at = im->at + strspn(im->at, " \t\r\n");
+	int rc;
 	if (im->test)
 		snprintf(n.test, sizeof(n.test), "%.40s", im->test);
-	int rc = im->at[strspn(im->at, " \t\r\n")] == '{' ? nccl_json(im, &n) : nccl_text(im, &n);
+	if (*at == '[' && at[1 + strspn(at + 1, " \t\r\n")] == '{')
+		rc = rccl_json(im, &n);
+	else
+		rc = *at == '{' ? nccl_json(im, &n) : nccl_text(im, &n);
 	json_decref(n.params);
 	return rc;
 }
@@ -400,10 +515,8 @@ static bool osu_setting(struct osu *o, const char *line)
 			fb_json_set_int(o->params, known[i].key, import_whole(v));
 		else
 			fb_json_set_str(o->params, known[i].key, word);
-		if (i == 0) {
+		if (i == 0) /* before the header, or behind it in release 7.2 */
 			snprintf(o->datatype, sizeof(o->datatype), "%s", word);
-			o->n = 0;
-		}
 		any = true;
 	}
 	return any;
@@ -441,6 +554,8 @@ static struct osu_column osu_kind(const char *text)
 		{"Min Latency", {"latency_min", "ns", true, 1e3}},
 		{"Max Latency", {"latency_max", "ns", true, 1e3}},
 		{"Latency", {"latency_mean", "ns", true, 1e3}},
+		{"Min Comm", {"latency_min", "ns", true, 1e3}},
+		{"Max Comm", {"latency_max", "ns", true, 1e3}},
 		{"Pure Comm", {"latency_mean", "ns", true, 1e3}},
 		{"Overall", {"overall_mean", "ns", true, 1e3}},
 		{"Compute", {"compute_mean", "ns", true, 1e3}}};
@@ -513,6 +628,8 @@ static int osu_row(struct import *im, struct osu *o, char *line)
 	bool sized = o->n == 0 || o->size;
 	if (k < 1 || !import_number(f[0], &v) || (sized && k < 2))
 		return 0;
+	if (o->n == 0 && !import_number(f[1], &size))
+		return 0; /* "2 nodes allocated": a job's own words before its output */
 	if (o->n == 0)
 		return import_bad(im, "figures without a header \"# Size ...\"");
 	if (k != o->n + o->size)

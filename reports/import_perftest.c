@@ -411,17 +411,47 @@ static int read_json(struct import *im, struct perftest *p)
 			rc = json_results(im, p);
 		else if (strcmp(kv.key, "test_info") == 0)
 			new_test(p);
+		else if (strncmp(kv.key, "results", 7) == 0)
+			p->side = strcmp(kv.key + 7, "_local") == 0    ? "/local"
+				  : strcmp(kv.key + 7, "_remote") == 0 ? "/remote"
+								       : "";
 	}
 	return rc;
 }
 
+/* "--output=bandwidth" prints one figure, and nothing of what it is. */
+static int bare_figure(struct import *im, const char *what)
+{
+	im->line = im->line ? im->line : 1;
+	import_bad(im, "\"%.40s\" stands alone: of which test, size and unit?", what);
+	fb_hint(im->e, "run perftest without --output");
+	return im->e->code;
+}
+
+static bool is_bare(const char *s)
+{
+	char word[48];
+	double v;
+	size_t n = strcspn(s, " \t");
+	snprintf(word, sizeof(word), "%.*s", (int)n, s);
+	return strchr(word, '.') && import_number(word, &v) && s[n + strspn(s + n, " \t")] == '\0';
+}
+
 static int read_text(struct import *im, struct perftest *p)
 {
-	char *line;
+	char *line, bare[48] = "";
+	unsigned bare_line = 0;
+	size_t before = json_array_size(im->results);
 	int rc = 0;
 	while (rc == 0 && (line = import_line(im))) {
 		const char *s = line + strspn(line, " \t");
-		if (strncmp(s, "#bytes", 6) == 0) {
+		if (strncmp(s, "#flows", 6) == 0) {
+			rc = import_bad(im, "rates of steering rules (raw_ethernet_fs_rate) are "
+					    "not imported");
+		} else if (!bare[0] && is_bare(s)) {
+			snprintf(bare, sizeof(bare), "%s", s);
+			bare_line = im->line;
+		} else if (strncmp(s, "#bytes", 6) == 0) {
 			rc = header(im, p, s);
 		} else if (!title(p, line)) {
 			setting_line(p, line);
@@ -429,7 +459,10 @@ static int read_text(struct import *im, struct perftest *p)
 				rc = row(im, p, line);
 		}
 	}
-	return rc;
+	if (rc != 0 || !bare[0] || json_array_size(im->results) > before)
+		return rc;
+	im->line = bare_line;
+	return bare_figure(im, bare);
 }
 
 /* Which form is it? JSON opens with a brace, wherever perftest's own lines end. */
@@ -438,11 +471,23 @@ static bool is_json(const char *text)
 	return strstr(text, "test_info") && strstr(text, "MsgSize");
 }
 
+/* The JSON of --output holds one figure too: its key, or NULL. */
+static const char *bare_key(const char *text)
+{
+	static const char *const keys[] = {"bw_avg", "msgRate_avg", "avg_lat"};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && strstr(text, "test_info"); i++)
+		if (strstr(text, keys[i]))
+			return keys[i];
+	return NULL;
+}
+
 int import_perftest(struct import *im)
 {
 	struct perftest p = {.params = json_object(), .side = ""};
 	forget_figures(&p);
-	int rc = is_json(im->at) ? read_json(im, &p) : read_text(im, &p);
+	int rc = is_json(im->at)    ? read_json(im, &p)
+		 : bare_key(im->at) ? bare_figure(im, bare_key(im->at))
+				    : read_text(im, &p);
 	json_decref(p.params);
 	return rc;
 }

@@ -26,6 +26,7 @@ struct series {
 	double *v[FIGURES];
 	size_t n[FIGURES];
 	double batch_tokens; /* of a step over all GPUs; NaN: not told */
+	double step;         /* whose line was counted last; NaN: none, or not told */
 	char of[48];         /* whose lines these are */
 };
 
@@ -41,9 +42,11 @@ static int push(struct import *im, struct series *s, enum figure f, double value
 	return 0;
 }
 
-/* The number behind "key:" or "key=", with thousands' commas, NaN for "nan"; false: the key is not
- * there, or no number behind it. */
-static bool number_after(const char *line, const char *key, double *v)
+/*
+ * The number behind "key:" or "key=", with thousands' commas, NaN for "nan".
+ * @return what stands behind it; NULL: the key is not there, or no number behind it
+ */
+static const char *number_after(const char *line, const char *key, double *v)
 {
 	char word[40];
 	for (const char *at = line; (at = strstr(at, key)); at++) {
@@ -61,20 +64,40 @@ static bool number_after(const char *line, const char *key, double *v)
 				word[k++] = *s;
 		word[k] = '\0';
 		if (import_figure(word, v))
-			return true;
+			return s;
 	}
-	return false;
+	return NULL;
+}
+
+/* Which step a line is of: "step: 10", "iteration      10/ 500", and NeMo's "global_step", which
+ * does not begin anew with an epoch; NaN: it does not say. */
+static double step_of(const char *line)
+{
+	const char *at = strstr(line, "iteration ");
+	double v;
+	if (number_after(line, "global_step", &v))
+		return v;
+	if (at) {
+		char *end;
+		v = strtod(at + 10, &end);
+		return end > at + 10 && *end == '/' ? v : NAN;
+	}
+	return number_after(line, "step", &v) ? v : NAN;
 }
 
 /*
  * Every rank of a job may write into one log: only the first one's lines count. Where no launcher
- * says whose line it is, all are one rank's.
+ * says whose line it is, a step's first line does.
  */
-static bool is_other_rank(const struct import *im, struct series *s)
+static bool is_other_rank(const struct import *im, struct series *s, const char *line)
 {
+	double step = step_of(line), last = s->step;
 	if (!s->of[0])
 		snprintf(s->of, sizeof(s->of), "%s", im->from);
-	return strcmp(s->of, im->from) != 0;
+	if (strcmp(s->of, im->from) != 0)
+		return true;
+	s->step = step;
+	return step == last;
 }
 
 static double median_after_warmup(const struct series *s, enum figure f, size_t *n)
@@ -171,14 +194,14 @@ static int finish(struct import *im, struct series *s)
  */
 int import_torchtitan(struct import *im)
 {
-	struct series s = {.batch_tokens = NAN};
+	struct series s = {.batch_tokens = NAN, .step = NAN};
 	char *line;
 	double v;
 	int rc = 0;
 	while (rc == 0 && (line = import_line(im))) {
 		if (!strstr(line, "step:") || strstr(line, "validate step:") ||
 			(!number_after(line, "tps", &v) && !number_after(line, "wps", &v)) ||
-			is_other_rank(im, &s))
+			is_other_rank(im, &s, line))
 			continue;
 		rc = isfinite(v) ? push(im, &s, TOKENS_PER_GPU, v) : 0;
 		if (rc == 0 && number_after(line, "tflops", &v) && isfinite(v))
@@ -198,38 +221,58 @@ static bool first_of(const char *line, const char *const *names, double *v)
 	return false;
 }
 
+/* FLOP/s of one GPU, in the unit that the name or the letter behind the figure says. */
+static bool flops_of(const char *line, double *v)
+{
+	static const char *const tera[] = {
+		"throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "TFLOPS_per_GPU", NULL};
+	static const char letters[] = "KMGTP";
+	if (first_of(line, tera, v)) {
+		*v *= 1e12;
+		return isfinite(*v);
+	}
+	/* GPT-NeoX: "approx flops per GPU: 150.3TFLOPS" */
+	const char *unit = number_after(line, "approx flops per GPU", v);
+	const char *letter = unit && *unit ? strchr(letters, *unit) : NULL;
+	if (letter && strncmp(unit + 1, "FLOPS", 5) == 0) {
+		*v *= pow(1000, (double)(letter - letters + 1));
+		return isfinite(*v);
+	}
+	return false;
+}
+
 static int megatron_line(struct import *im, struct series *s, const char *line, double seconds)
 {
-	static const char *const flops[] = {
-		"throughput per GPU (TFLOP/s/GPU)", "TFLOPs", "TFLOPS_per_GPU", NULL};
-	static const char *const loss[] = {"lm loss", "reduced_train_loss", NULL};
+	static const char *const loss[] = {"lm loss", "reduced_train_loss", "lm_loss", NULL};
 	static const char *const batch[] = {"global batch size", "global_batch_size", NULL};
+	static const char *const tokens[] = {"tokens per gpu per second (tgs)",
+		"tokens per GPU (tokens/s/GPU)", "tokens/sec/GPU", "tokens_per_sec_per_gpu", NULL};
 	const struct import_model *m = im->model;
 	double v;
 	int rc = push(im, s, STEP_NS, seconds * 1e9);
-	if (rc == 0 && first_of(line, flops, &v) && isfinite(v))
-		rc = push(im, s, FLOPS_PER_GPU, v * 1e12);
+	if (rc == 0 && flops_of(line, &v))
+		rc = push(im, s, FLOPS_PER_GPU, v);
 	if (rc == 0 && first_of(line, loss, &v))
 		rc = push(im, s, LOSS, v);
 	if (rc == 0 && m->seq && m->ranks && first_of(line, batch, &v) && v > 0) {
 		s->batch_tokens = v * (double)m->seq;
 		rc = push(im, s, TOKENS_PER_GPU, s->batch_tokens / (double)m->ranks / seconds);
-	} else if (rc == 0 && number_after(line, "tokens per gpu per second (tgs)", &v) &&
-		   isfinite(v)) {
+	} else if (rc == 0 && first_of(line, tokens, &v) && isfinite(v)) {
 		rc = push(im, s, TOKENS_PER_GPU, v);
 	}
 	return rc;
 }
 
 /*
- * Megatron-LM (and what DeepSpeed made of it): " iteration 10/ 1000 | ... | elapsed time per
- * iteration (ms): 1234.5 | throughput per GPU (TFLOP/s/GPU): 400.1 | ... global batch size: 1024 |
- * lm loss: 7.1E+00 |". NeMo: "Training epoch 0, iteration 9/99 | ... | global_batch_size: 512 |
- * reduced_train_loss: 11.03 | train_step_timing in s: 7.324".
+ * Megatron-LM (and what DeepSpeed, GPT-NeoX and Primus made of it): " iteration 10/ 1000 | ... |
+ * elapsed time per iteration (ms): 1234.5 | throughput per GPU (TFLOP/s/GPU): 400.1 | ... global
+ * batch size: 1024 | lm loss: 7.1E+00 |"; BigScience's fork counts in "(s)". NeMo: "Training epoch
+ * 0, iteration 9/99 | ... | global_batch_size: 512 | reduced_train_loss: 11.03 | train_step_timing
+ * in s: 7.324".
  */
 int import_megatron(struct import *im)
 {
-	struct series s = {.batch_tokens = NAN};
+	struct series s = {.batch_tokens = NAN, .step = NAN};
 	char *line;
 	double v;
 	int rc = 0;
@@ -237,9 +280,11 @@ int import_megatron(struct import *im)
 		double seconds = NAN;
 		if (number_after(line, "elapsed time per iteration (ms)", &v))
 			seconds = v / 1e3;
+		else if (number_after(line, "elapsed time per iteration (s)", &v))
+			seconds = v;
 		else if (number_after(line, "train_step_timing in s", &v))
 			seconds = v;
-		if (seconds > 0 && !is_other_rank(im, &s))
+		if (seconds > 0 && !is_other_rank(im, &s, line))
 			rc = megatron_line(im, &s, line, seconds);
 	}
 	return finish(im, &s) != 0 ? im->e->code : rc;

@@ -148,7 +148,7 @@ static void judge_overfull(struct claim *c, double factor)
 	claim_set(c, factor > 200 ? CLAIM_IMPOSSIBLE : CLAIM_DEPENDS, factor);
 	claim_say(c,
 		"Its states in mixed precision are %s GB per GPU, %s %% of its memory: such a run %s.",
-		GB(claim_states(c).least * c->params / 1e9), NUM(factor),
+		GB(claim_states_floor(c) * c->params / 1e9), NUM(factor),
 		factor > 200 ? "does not fit"
 			     : "fits with 16-bit optimizer states at most, which halve them");
 }

@@ -29,6 +29,17 @@ double claim_data_ranks(const struct claim *c)
 	return isfinite(c->dp) ? c->dp : c->n_gpus / (tp * pp);
 }
 
+/* Megatron cuts over tp x pp, or over what dp leaves of all. @return the column that it lacks */
+static enum claim_col megatron_cut(const struct claim *c, double *split)
+{
+	*split = c->n_gpus == 1 ? 1 : c->tp * c->pp;
+	if (!isfinite(*split))
+		*split = c->n_gpus / c->dp;
+	if (isfinite(*split))
+		return COL_COUNT;
+	return isfinite(c->tp) ? COL_PP : COL_TP;
+}
+
 struct claim_states claim_states(const struct claim *c)
 {
 	struct state_kinds k = kinds_of(c);
@@ -54,7 +65,10 @@ struct claim_states claim_states(const struct claim *c)
 	case SCHEME_OFFLOAD: s.least = (k.weight + k.grad) / g; break;
 	/* Megatron keeps fp32 gradients: 18 bytes whole, 6 + 12/dp with its distributed optimizer
 	 */
-	case SCHEME_MEGATRON: s.least = 6 + 12 / g; break;
+	case SCHEME_MEGATRON:
+		s.missing = megatron_cut(c, &split);
+		s.least = 6 + 12 / g;
+		break;
 	}
 	if (!isfinite(s.least) && s.missing == COL_COUNT)
 		s.missing = COL_N_GPUS;
@@ -79,13 +93,20 @@ static double largest_memory(const struct claim *c)
 	return fmax(c->gpu->mem_gb[0], c->gpu->mem_gb[1]);
 }
 
+double claim_states_floor(const struct claim *c)
+{
+	struct claim_states s = claim_states(c);
+	/* (6 + 12/dp) / (tp pp) is least where dp is 1 */
+	return c->scheme == SCHEME_MEGATRON && s.missing != COL_COUNT ? 18 / c->n_gpus : s.least;
+}
+
 double claim_overfull(const struct claim *c)
 {
 	double gb = largest_memory(c);
 	/* Hybrid without its F may be sharded as wide as one likes. */
 	if (c->scheme == SCHEME_HYBRID && !isfinite(c->shard))
 		return 0;
-	double factor = 100 * claim_states(c).least * c->params / (gb * 1e9);
+	double factor = 100 * claim_states_floor(c) * c->params / (gb * 1e9);
 	return factor > 100 ? factor : 0;
 }
 

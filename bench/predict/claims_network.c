@@ -294,13 +294,23 @@ void claim_rule_gpu_bandwidth_one_way(const struct claims *all, struct claim *c)
 
 void claim_rule_memory_bandwidth(const struct claims *all, struct claim *c)
 {
+	static const char what[] = "its memory, read and write together";
 	(void)all;
-	if (!c->gpu)
+	if (!c->gpu) {
 		claim_empty(c, COL_GPU, "its memory is in its data sheet");
-	else if (!isfinite(claim_memory_rate(c->gpu)))
-		claim_empty(c, COL_GPU, "no data sheet of its memory's rate is known here");
-	else
-		judge_sheet(c, claim_memory_rate(c->gpu) / 1e9, "HBM, read and write together");
+		return;
+	}
+	/* Of two sizes the larger is the faster. */
+	const double *gb = c->gpu->mem_gb, *rate = c->gpu->mem_rate;
+	bool told = isfinite(c->mem_gb) || rate[1] == 0;
+	bool second = rate[1] > 0 && !(fabs(c->mem_gb - gb[0]) < fabs(c->mem_gb - gb[1]));
+	if (told || c->value > 1.01 * rate[1] || c->value <= 1.01 * rate[0]) {
+		judge_sheet(c, told || c->value > 1.01 * rate[1] ? rate[second] : rate[0], what);
+		return;
+	}
+	claim_empty(c, COL_MEM_GB, "this GPU has more than one size");
+	claim_say(c, "With %s GB it has %s GB/s, with %s GB %s GB/s.", GB(gb[0]), NUM(rate[0]),
+		GB(gb[1]), NUM(rate[1]));
 }
 
 void claim_rule_nic(const struct claims *all, struct claim *c)

@@ -58,6 +58,7 @@ struct claim_gpu {
 	double dense8;      /* fp8; 0: it has none */
 	double dense32;     /* fp32 where it has no tf32; 0: it has */
 	double mem_gb[2];   /* the sizes it is sold with; the second may be 0 */
+	double mem_rate[2]; /* GB/s of each, read and write together; the second 0: as the first */
 	double nvlink_gbps; /* GB/s, all links, both directions together; 0: none */
 	const char *link;   /* what that link is */
 };
@@ -68,7 +69,6 @@ const struct claim_gpu *claim_gpu_find(const char *name, double *mem_gb);
 void claim_gpu_list(struct fb_strbuf *b);
 /* Dense peak of tensor cores for that type; for DTYPE_NONE that of 16 bits. */
 double claim_peak(const struct claim_gpu *g, enum claim_dtype d);
-double claim_memory_rate(const struct claim_gpu *g); /* bytes/s of HBM; NAN: not known */
 
 /* A model as people write it: the presets and published shapes. false: not known; *nearest gets
  * the closest name, or NULL. */
@@ -214,6 +214,9 @@ struct claim_states {
 	enum claim_col missing;
 };
 struct claim_states claim_states(const struct claim *c);
+/* The least bytes per parameter on one GPU, whatever an empty tp, pp or dp of Megatron's would say.
+ * NAN: not known. */
+double claim_states_floor(const struct claim *c);
 /* GB of one GPU: the column, the GPU's name, or its data sheet when all sizes are one. NAN: not
  * known. */
 double claim_gpu_memory(const struct claim *c);

@@ -64,9 +64,13 @@ static void test_gpus(void **state)
 		{"H100-NVL", "H100-NVL", 835.5e12, NAN}, {"H200", "H200-SXM", 989.4e12, NAN},
 		{"A100-SXM4-80GB", "A100-SXM", 312e12, 80}, {"A100-40GB", "A100-SXM", 312e12, 40},
 		{"B200", "B200", 2250e12, NAN}, {"GB200-NVL72", "GB200", 2500e12, NAN},
-		{"Tesla V100-SXM2-32GB", "V100", 125e12, 32}, {"MI300X", "MI300X", 1307.4e12, NAN}};
+		{"Tesla V100-SXM2-32GB", "V100", 125e12, 32}, {"MI300X", "MI300X", 1307.4e12, NAN},
+		{"NVIDIA GH200 144GB HBM3e", "GH200", 989.4e12, 144}, {"L40", "L40", 181e12, NAN},
+		{"L4", "L4", 121e12, NAN}, {"NVIDIA A10", "A10", 125e12, NAN},
+		{"AMD Instinct MI325X OAM 256GB", "MI325X", 1307.4e12, 256},
+		{"MI355X", "MI355X", 2500e12, NAN}, {"Tesla T4", "T4", 65e12, NAN}};
 	static const char *const unknown[] = {"H1000", "H10", "TPUv4", "H100 A100", "", "PCIe",
-		"H100-96", "V100-PCIe-NVL", "H100 superb"};
+		"H100-96", "V100-PCIe-NVL", "H100 superb", "A10G", "L40X", "MI300A"};
 	double gb;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct claim_gpu *g = claim_gpu_find(known[i].name, &gb);

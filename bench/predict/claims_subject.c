@@ -18,26 +18,38 @@
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* name, row in peaks.h, dense at 16 bits, 8, 32; memory; link */
+/* name, row in peaks.h, dense at 16 bits, 8, 32; sizes of memory, their rates; link */
 static const struct claim_gpu gpus[] = {
-	{"V100", NULL, 125e12, 0, 15.7e12, {16, 32}, 300, "NVLink 2, 6 links"},
-	{"A100-SXM", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3, 12 links"},
-	{"A100-PCIe", "A100", 0, 0, 0, {40, 80}, 600, "NVLink 3 bridges"},
-	{"A40", NULL, 149.7e12, 0, 0, {48, 0}, 112.5, "NVLink 3 bridge"},
-	{"A800", "A100", 0, 0, 0, {40, 80}, 400, "NVLink 3, 8 links"},
-	{"H100-SXM", "H100", 0, 1978.9e12, 0, {80, 0}, 900, "NVLink 4, 18 links"},
-	{"H100-PCIe", "H100 PCIe", 0, 1513e12, 0, {80, 0}, 600, "NVLink 4 bridges"},
-	{"H100-NVL", "H100 NVL", 0, 1671e12, 0, {94, 0}, 600, "NVLink 4 bridges"},
-	{"H20", NULL, 148e12, 296e12, 0, {96, 0}, 900, "NVLink 4, 18 links"},
-	{"H800", "H100", 0, 1978.9e12, 0, {80, 0}, 400, "NVLink 4, 8 links"},
-	{"H200-SXM", "H200", 0, 1978.9e12, 0, {141, 0}, 900, "NVLink 4, 18 links"},
-	{"H200-NVL", "H200 NVL", 0, 1671e12, 0, {141, 0}, 900, "NVLink 4 bridges"},
-	{"B200", "B200", 0, 4500e12, 0, {180, 192}, 1800, "NVLink 5, 18 links"},
-	{"GB200", NULL, 2500e12, 5000e12, 0, {186, 192}, 1800, "NVLink 5, 18 links"},
-	{"B300", NULL, 2250e12, 4500e12, 0, {270, 288}, 1800, "NVLink 5, 18 links"},
-	{"GB300", NULL, 2500e12, 5000e12, 0, {279, 288}, 1800, "NVLink 5, 18 links"},
-	{"L40S", NULL, 362e12, 733e12, 0, {48, 0}, 0, NULL},
-	{"MI300X", NULL, 1307.4e12, 2614.9e12, 0, {192, 0}, 896, "7 Infinity Fabric links"},
+	{"V100", NULL, 125e12, 0, 15.7e12, {16, 32}, {900, 0}, 300, "NVLink 2, 6 links"},
+	{"T4", NULL, 65e12, 0, 8.1e12, {16, 0}, {320, 0}, 0, NULL},
+	{"A10", NULL, 125e12, 0, 0, {24, 0}, {600, 0}, 0, NULL},
+	{"A30", NULL, 165e12, 0, 0, {24, 0}, {933, 0}, 200, "NVLink 3 bridge"},
+	{"A100-SXM", "A100", 0, 0, 0, {40, 80}, {1555, 2039}, 600, "NVLink 3, 12 links"},
+	{"A100-PCIe", "A100", 0, 0, 0, {40, 80}, {1555, 1935}, 600, "NVLink 3 bridges"},
+	{"A40", NULL, 149.7e12, 0, 0, {48, 0}, {696, 0}, 112.5, "NVLink 3 bridge"},
+	{"A800", "A100", 0, 0, 0, {40, 80}, {1555, 2039}, 400, "NVLink 3, 8 links"},
+	{"H100-SXM", "H100", 0, 1978.9e12, 0, {80, 0}, {3350, 0}, 900, "NVLink 4, 18 links"},
+	{"H100-PCIe", "H100 PCIe", 0, 1513e12, 0, {80, 0}, {2039, 0}, 600, "NVLink 4 bridges"},
+	{"H100-NVL", "H100 NVL", 0, 1671e12, 0, {94, 0}, {3900, 0}, 600, "NVLink 4 bridges"},
+	{"H20", NULL, 148e12, 296e12, 0, {96, 0}, {4000, 0}, 900, "NVLink 4, 18 links"},
+	{"H800", "H100", 0, 1978.9e12, 0, {80, 0}, {3350, 0}, 400, "NVLink 4, 8 links"},
+	{"H200-SXM", "H200", 0, 1978.9e12, 0, {141, 0}, {4800, 0}, 900, "NVLink 4, 18 links"},
+	{"H200-NVL", "H200 NVL", 0, 1671e12, 0, {141, 0}, {4800, 0}, 900, "NVLink 4 bridges"},
+	{"GH200", "H100", 0, 1978.9e12, 0, {96, 144}, {4000, 4900}, 900, "NVLink 4, 18 links"},
+	{"B200", "B200", 0, 4500e12, 0, {180, 192}, {8000, 0}, 1800, "NVLink 5, 18 links"},
+	{"GB200", NULL, 2500e12, 5000e12, 0, {186, 192}, {8000, 0}, 1800, "NVLink 5, 18 links"},
+	{"B300", NULL, 2250e12, 4500e12, 0, {270, 288}, {8000, 0}, 1800, "NVLink 5, 18 links"},
+	{"GB300", NULL, 2500e12, 5000e12, 0, {279, 288}, {8000, 0}, 1800, "NVLink 5, 18 links"},
+	{"L4", NULL, 121e12, 242e12, 0, {24, 0}, {300, 0}, 0, NULL},
+	{"L40", NULL, 181e12, 362e12, 0, {48, 0}, {864, 0}, 0, NULL},
+	{"L40S", NULL, 362e12, 733e12, 0, {48, 0}, {864, 0}, 0, NULL},
+	{"MI250X", NULL, 383e12, 0, 95.7e12, {128, 0}, {3277, 0}, 800, "8 Infinity Fabric links"},
+	{"MI300X", NULL, 1307.4e12, 2614.9e12, 0, {192, 0}, {5325, 0}, 896,
+		"7 Infinity Fabric links"},
+	{"MI325X", NULL, 1307.4e12, 2614.9e12, 0, {256, 0}, {6000, 0}, 896,
+		"7 Infinity Fabric links"},
+	{"MI350X", NULL, 2300e12, 4600e12, 0, {288, 0}, {8000, 0}, 1075, "7 Infinity Fabric links"},
+	{"MI355X", NULL, 2500e12, 5000e12, 0, {288, 0}, {8000, 0}, 1075, "7 Infinity Fabric links"},
 };
 #define NGPUS (sizeof(gpus) / sizeof(gpus[0]))
 
@@ -135,12 +147,6 @@ double claim_peak(const struct claim_gpu *g, enum claim_dtype d)
 	if (d == DTYPE_F32 || d == DTYPE_TF32)
 		return g->dense32 > 0 ? g->dense32 : p && p->tf32 > 0 ? p->tf32 : dense16 / 2;
 	return dense16;
-}
-
-double claim_memory_rate(const struct claim_gpu *g)
-{
-	const struct gpu_peak *p = g->peak ? gpu_peak_of(g->peak) : NULL;
-	return p ? p->memory : NAN;
 }
 
 /* ---- models ---------------------------------------------------------------------------------- */

@@ -194,6 +194,13 @@ static void test_throughput(void **state)
 		{"throughput,,175e9,A100,1024,8,80,2048,,fp16,megatron,8,16,8,200," TOKENS
 		 ",450,tok/s,,",
 			"impossible", 151.4, {"297 tok/s"}},
+		/* How it is cut is not told: 18 bytes over all ranks are the least. */
+		{"throughput,llama-65b,,A100-80GB,2048,8,80,2048,,bf16,megatron,,,,," TOKENS
+		 ",380,tok/s,,",
+			"possible", 47.7, {"65.3e9"}},
+		{"throughput,llama-65b,,A100-80GB,4,4,80,2048,,bf16,megatron,,,,," TOKENS
+		 ",380,tok/s,,",
+			"impossible", 367.3, {"293.8 GB"}},
 		{"throughput,house model,30B,A100,,,,,,bf16,,,,,," TOKENS ",1,ktok/s,,", "possible",
 			57.7, {"30e9"}},
 		/* fp8 has its own peak; where there is none, 16 bits are the best */
@@ -335,6 +342,13 @@ static void test_memory(void **state)
 			"possible", 49.6, {"39.69 GB", "distributed optimizer only"}},
 		{"memory,llama3-70b,,H100,64,8,80,,,bf16,megatron,8,2,4,,fits,no,bool,,", "depends",
 			49.6, {NULL}},
+		/* 64 / 4 are tp x pp; without any of them nothing says how they are cut */
+		{"memory,llama3-70b,,H100,64,8,80,,,bf16,megatron,,,4,,fits,yes,bool,,", "possible",
+			49.6, {"39.69 GB", "distributed optimizer only"}},
+		{"memory,llama3-70b,,H100,64,8,80,,,bf16,megatron,,,,,fits,yes,bool,,", "depends",
+			NAN, {"tp is empty"}},
+		{"memory,llama3-70b,,H100,64,8,80,,,bf16,megatron,8,,,,fits,yes,bool,,", "depends",
+			NAN, {"pp is empty"}},
 		{"memory,gpt2-124m,,V100,1,1,16,,,fp16,ddp,,,,,fits,yes,bool,,", "possible", 12.4,
 			{NULL}},
 		/* sold with 40 and 80 GB: 43.75 fit in one of them */
@@ -447,6 +461,25 @@ static void test_network(void **state)
 			"impossible", 200, {"450 GB/s"}},
 		{"bandwidth,,,,8,8,,,,,,,,,,gpu_bandwidth_bidirectional,900,GB/s,,", "depends", NAN,
 			{"gpu is empty"}},
+		/* of A100 the 80 GB are faster than the 40 */
+		{"bandwidth,,,A100-80GB,,,,,,,,,,,,memory_bandwidth,2039,GB/s,,", "possible", 100,
+			{NULL}},
+		{"bandwidth,,,A100-PCIe,,,80,,,,,,,,,memory_bandwidth,2039,GB/s,,", "impossible",
+			105.4, {"1,935 GB/s"}},
+		{"bandwidth,,,A100-40GB,,,,,,,,,,,,memory_bandwidth,2039,GB/s,,", "impossible",
+			131.1, {"1,555 GB/s"}},
+		{"bandwidth,,,A100,,,,,,,,,,,,memory_bandwidth,2039,GB/s,,", "depends", NAN,
+			{"mem_gb is empty", "1,555", "2,039"}},
+		{"bandwidth,,,A100,,,,,,,,,,,,memory_bandwidth,1.5,TB/s,,", "possible", 96.5,
+			{NULL}},
+		{"bandwidth,,,A100,,,,,,,,,,,,memory_bandwidth,3,TB/s,,", "impossible", 147.1,
+			{"2,039 GB/s"}},
+		{"bandwidth,,,GH200,,,144,,,,,,,,,memory_bandwidth,4.9,TB/s,,", "possible", 100,
+			{NULL}},
+		{"bandwidth,,,MI300X,,,,,,,,,,,,memory_bandwidth,9,TB/s,,", "impossible", 169,
+			{"5,325 GB/s"}},
+		{"bandwidth,,,L40S,,,,,,,,,,,,memory_bandwidth,800,GB/s,,", "possible", 92.6,
+			{NULL}},
 		{"bandwidth,,,H100,8,8,,,,,,,,,,memory_bandwidth,3.35,TB/s,,", "possible", 100,
 			{NULL}},
 		{"bandwidth,,,H100,8,8,,,,,,,,,400,nic_bandwidth,60,GB/s,,", "impossible", 120,
