@@ -67,28 +67,39 @@ static void fit_safe(char *buf, size_t len, const char *s)
 	fit(buf, len, fb_safe_text(raw, safe, sizeof(safe)));
 }
 
+/* Both names are cut and free of control characters: the line's end parts them. */
+struct key {
+	char s[sizeof(((struct cmp_metric *)0)->name) + sizeof(((struct cmp_metric *)0)->metric)];
+};
+
+static struct key key_of(const char *name, const char *metric)
+{
+	struct key k;
+	snprintf(k.s, sizeof(k.s), "%s\n%s", name, metric);
+	return k;
+}
+
+static struct cmp_metric *find(const struct cmp *c, const char *name, const char *metric)
+{
+	json_int_t at = json_integer_value(json_object_get(c->index, key_of(name, metric).s));
+	return at > 0 ? &c->v[at - 1] : NULL;
+}
+
 static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char *what, double q)
 {
 	char name[sizeof(c->v->name)], metric[sizeof(c->v->metric)];
 	fit_safe(name, sizeof(name), fb_json_str(r, "case", "?"));
 	fit_safe(metric, sizeof(metric), what);
-	/* Launches list their results in one order: the next one is mostly the one after the last.
-	 */
-	for (size_t k = 1; k <= c->n; k++) {
-		size_t i = (c->last + k) % c->n;
-		if (strcmp(c->v[i].metric, metric) == 0 && strcmp(c->v[i].name, name) == 0) {
-			c->last = i;
-			return &c->v[i];
-		}
-	}
+	struct cmp_metric *m = find(c, name, metric);
+	if (m)
+		return m;
 	if ((c->n & (c->n - 1)) == 0) {
 		struct cmp_metric *v = reallocarray(c->v, c->n ? 2 * c->n : 1, sizeof(*v));
 		if (!v)
 			return NULL;
 		c->v = v;
 	}
-	struct cmp_metric *m = &c->v[c->n];
-	c->last = c->n++;
+	m = &c->v[c->n];
 	memset(m, 0, sizeof(*m));
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	snprintf(m->metric, sizeof(m->metric), "%s", metric);
@@ -97,16 +108,39 @@ static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char 
 	m->time = strcmp(m->unit, "ns") == 0;
 	m->q = q;
 	m->size = (uint64_t)fb_json_int(json_object_get(r, "params"), "size", 0);
+	/* A name may be cut within a character, which a checked key must not be. */
+	if (json_object_set_new_nocheck(
+		    c->index, key_of(name, metric).s, json_integer((json_int_t)c->n + 1)) != 0)
+		return NULL;
+	m->id = c->met++;
+	c->n++;
 	return m;
 }
 
-/* `doc` tells the launches of several documents of one side from each other. */
-static int add_value(struct cmp_side *s, const json_t *r, double value, size_t doc)
+/* "the launch": those of several documents of one side are told apart. */
+static void launch_name(const struct cmp *c, const json_t *r, char *buf, size_t len)
+{
+	snprintf(buf, len, "%zu/%.40s#%lld", c->n_docs, fb_json_str(r, "job", ""),
+		(long long)fb_json_int(r, "launch", 0));
+}
+
+/* A second value of the same launch is no second launch. */
+static int is_second(
+	struct cmp *c, const struct cmp_metric *m, bool cand, const char *launch, bool *second)
+{
+	char key[120];
+	snprintf(key, sizeof(key), "%zu %d %s", m->id, cand, launch);
+	*second = json_object_get(c->seen, key) != NULL;
+	return *second || json_object_set_new_nocheck(c->seen, key, json_true()) == 0 ? 0 : -ENOMEM;
+}
+
+static int add_value(struct cmp *c, struct cmp_metric *m, bool cand, const json_t *r, double value)
 {
 	char launch[80];
+	bool second;
+	struct cmp_side *s = cand ? &m->cand : &m->base;
 	const json_t *validity = json_object_get(r, "validity");
-	snprintf(launch, sizeof(launch), "%zu/%.40s#%lld", doc, fb_json_str(r, "job", ""),
-		(long long)fb_json_int(r, "launch", 0));
+	launch_name(c, r, launch, sizeof(launch));
 	if (strcmp(fb_json_str(validity, "state", "valid"), "invalid") == 0 && !s->invalid) {
 		const char *why =
 			json_string_value(json_array_get(json_object_get(validity, "reasons"), 0));
@@ -116,28 +150,19 @@ static int add_value(struct cmp_side *s, const json_t *r, double value, size_t d
 	}
 	if (!s->first)
 		s->first = r;
-	/* A second value of the same launch is no second launch. */
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->launch[i], launch) == 0)
-			return 0;
 	if (!isfinite(value))
 		return 0;
-	double *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	s->v = v;
-	char(*names)[80] = realloc(s->launch, (s->n + 1) * sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	s->launch = names;
-	snprintf(names[s->n], sizeof(names[0]), "%s", launch);
-	v[s->n++] = value;
+	int rc = is_second(c, m, cand, launch, &second);
+	if (rc != 0 || second)
+		return rc;
+	if ((s->n & (s->n - 1)) == 0) {
+		double *v = reallocarray(s->v, s->n ? 2 * s->n : 1, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		s->v = v;
+	}
+	s->v[s->n++] = value;
 	return 0;
-}
-
-static struct cmp_side *side_of(struct cmp_metric *m, bool cand)
-{
-	return cand ? &m->cand : &m->base;
 }
 
 static int add_times(struct cmp *c, const json_t *r, bool cand, struct fb_hist *h, struct fb_err *e)
@@ -151,7 +176,7 @@ static int add_times(struct cmp *c, const json_t *r, bool cand, struct fb_hist *
 		snprintf(name, sizeof(name), "%.40s %s", fb_json_str(r, "metric", "?"),
 			percentiles[i].name);
 		struct cmp_metric *m = metric_for(c, r, name, percentiles[i].q);
-		rc = m ? add_value(side_of(m, cand), r, ns, c->n_docs) : -ENOMEM;
+		rc = m ? add_value(c, m, cand, r, ns) : -ENOMEM;
 	}
 	return rc;
 }
@@ -173,8 +198,7 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 			continue;
 		}
 		struct cmp_metric *m = metric_for(c, r, metric, 0.5);
-		rc = m ? add_value(side_of(m, cand), r, fb_json_num(r, "value", NAN), c->n_docs)
-		       : -ENOMEM;
+		rc = m ? add_value(c, m, cand, r, fb_json_num(r, "value", NAN)) : -ENOMEM;
 	}
 	free(h);
 	return rc;
@@ -247,22 +271,22 @@ bool cmp_wrong_data(const json_t *doc)
 	return fb_json_int(json_object_get(doc, "run"), "exit", 0) == FB_EXIT_WRONG_DATA;
 }
 
-/* "latency p99" and "latency p50" of one result */
-static bool same_result(const struct cmp_metric *x, const struct cmp_metric *y)
-{
-	const char *blank = strrchr(x->metric, ' ');
-	size_t n = blank ? (size_t)(blank - x->metric) : 0;
-	return n > 0 && strncmp(x->metric, y->metric, n + 1) == 0 && strcmp(x->name, y->name) == 0;
-}
-
-/* A percentile that the candidate's samples do not support is not told, but its result is there. */
+/* A percentile that the candidate's samples do not support is not told, but its result is there:
+ * "latency p50" of the same result is. */
 static void find_results(struct cmp *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
-		for (size_t k = 0; k < c->n && !m->cand.first && m->time; k++)
-			if (c->v[k].cand.first && same_result(m, &c->v[k]))
-				m->cand.first = c->v[k].cand.first;
+		const char *blank = strrchr(m->metric, ' ');
+		for (size_t k = 0; k < sizeof(percentiles) / sizeof(percentiles[0]); k++) {
+			char metric[sizeof(m->metric) + 8];
+			if (m->cand.first || !m->time || !blank)
+				break;
+			snprintf(metric, sizeof(metric), "%.*s %s", (int)(blank - m->metric),
+				m->metric, percentiles[k].name);
+			const struct cmp_metric *other = find(c, m->name, metric);
+			m->cand.first = other ? other->cand.first : NULL;
+		}
 	}
 }
 
@@ -270,15 +294,18 @@ static void find_results(struct cmp *c)
 static void drop_added(struct cmp *c)
 {
 	size_t k = 0;
+	c->added = 0;
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
+		struct key key = key_of(m->name, m->metric);
 		if (m->base.first) {
+			json_integer_set(json_object_get(c->index, key.s), (json_int_t)k + 1);
 			c->v[k++] = *m;
 			continue;
 		}
 		c->added++;
+		json_object_del(c->index, key.s);
 		free(m->cand.v);
-		free(m->cand.launch);
 	}
 	c->n = k;
 }
@@ -312,6 +339,10 @@ int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
 	const json_t **first = cand ? &c->cand : &c->base;
 	if (!*first)
 		*first = doc;
+	if (!c->index)
+		c->index = json_object();
+	if (!c->seen)
+		c->seen = json_object();
 	int rc = add_document(c, doc, cand, e);
 	if (rc == -ENOMEM)
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
@@ -339,13 +370,13 @@ void cmp_free(struct cmp *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->v[i].base.v);
-		free(c->v[i].base.launch);
 		free(c->v[i].cand.v);
-		free(c->v[i].cand.launch);
 	}
 	free(c->v);
 	for (size_t i = 0; i < c->n_docs; i++)
 		json_decref(c->docs[i]);
 	free(c->docs);
+	json_decref(c->index);
+	json_decref(c->seen);
 	memset(c, 0, sizeof(*c));
 }

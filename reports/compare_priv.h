@@ -32,7 +32,6 @@ extern const char *const cmp_verdict_names[];
 
 struct cmp_side {
 	double *v; /* one value per launch */
-	char (*launch)[80];
 	size_t n;
 	const json_t *first; /* result; borrowed from the document. NULL: there is none */
 	bool invalid;
@@ -47,6 +46,7 @@ struct cmp_metric {
 	bool time;
 	double q; /* of times: 0.5, 0.99, 0.999 */
 	uint64_t size;
+	size_t id; /* its number among all that were met, also when others are dropped */
 	struct cmp_side base, cand;
 	/* filled by cmp_judge() */
 	bool gated;
@@ -73,7 +73,9 @@ struct cmp {
 	const json_t *base, *cand; /* the first of each side; borrowed */
 	struct cmp_metric *v;
 	size_t n, gated;
-	size_t last;         /* metric found last: documents list them in one order */
+	json_t *index;       /* "CASE\nMETRIC": place in v, from 1 */
+	json_t *seen;        /* the launches that have given a metric its value on one side */
+	size_t met;          /* metrics so far, those that were dropped too */
 	size_t added;        /* only in the candidate */
 	char differs[600];   /* the first facts that make the two systems incomparable; "" */
 	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/core/clock.h"
@@ -497,6 +498,66 @@ static void percentile_without_samples(void **state)
 	cmp_free(&c);
 }
 
+/* Processor time to load and close n metrics that the candidate lists from the last to the first.
+ */
+static double seconds_to_load(size_t n)
+{
+	struct side one = {1, 5000, 10e9, 0};
+	struct fb_err e = {0};
+	struct cmp c = {0};
+	json_t *docs[2] = {document(&one), document(&one)};
+	for (int d = 0; d < 2; d++) {
+		json_t *results = json_array(),
+		       *like = json_array_get(json_object_get(docs[d], "results"), 1);
+		for (size_t i = 0; i < n; i++) {
+			char name[40];
+			json_t *r = json_copy(like);
+			snprintf(name, sizeof(name), "null/%zu", d ? n - 1 - i : i);
+			fb_json_set_str(r, "case", name);
+			json_array_append_new(results, r);
+		}
+		json_object_set_new(docs[d], "results", results);
+	}
+	clock_t began = clock();
+	assert_int_equal(cmp_add_doc(&c, docs[0], false, &e), 0);
+	assert_int_equal(cmp_add_doc(&c, docs[1], true, &e), 0);
+	cmp_close_load(&c, &usual);
+	double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+	assert_int_equal(c.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_true(c.v[i].base.n == 1 && c.v[i].cand.n == 1);
+	cmp_free(&c);
+	return seconds;
+}
+
+/* 16 times as many take 16 times as long, not 256 times. */
+static void many_metrics(void **state)
+{
+	double few = seconds_to_load(2000), many = seconds_to_load(32000);
+	if (many > 80 * few)
+		fail_msg("2,000 metrics take %.4f s, 32,000 take %.4f s", few, many);
+}
+
+/* After a second block the places of what was dropped are not taken for another's. */
+static void second_block_with_added(void **state)
+{
+	struct side side = {4, 5000, 10e9, 0.001};
+	struct fb_err e = {0};
+	struct cmp c = {0};
+	for (int block = 0; block < 2; block++) {
+		json_t *cand = document(&side), *results = json_object_get(cand, "results");
+		json_array_insert_new(
+			results, 0, result(json_array_get(results, 1), 1, "new", "x", 1));
+		assert_int_equal(cmp_add_doc(&c, document(&side), false, &e), 0);
+		assert_int_equal(cmp_add_doc(&c, cand, true, &e), 0);
+		cmp_close_load(&c, &usual);
+		assert_int_equal(c.added, 1);
+		assert_int_equal(metric(&c, "bandwidth")->cand.n, 4 * (block + 1));
+		assert_int_equal(metric(&c, "latency p50")->base.n, 4 * (block + 1));
+	}
+	cmp_free(&c);
+}
+
 static int compare(const char *a, const char *b, const char *c)
 {
 	const char *argv[] = {"compare", a, b, c, NULL};
@@ -540,6 +601,8 @@ int main(void)
 		cmocka_unit_test(many_facts_differ),
 		cmocka_unit_test(waivers_judge_nothing),
 		cmocka_unit_test(percentile_without_samples),
+		cmocka_unit_test(many_metrics),
+		cmocka_unit_test(second_block_with_added),
 		cmocka_unit_test(the_command),
 	};
 	fb_clock_init();
