@@ -134,6 +134,21 @@ static int is_second(
 	return *second || json_object_set_new_nocheck(c->seen, key, json_true()) == 0 ? 0 : -ENOMEM;
 }
 
+struct unlike {
+	const char *launch;
+	char *text;
+	size_t len;
+};
+
+static bool note_unlike(void *arg, const struct alike_fact *f)
+{
+	const struct unlike *u = arg;
+	char words[240];
+	snprintf(u->text, u->len, "launch %s is unlike the side's first: %s", u->launch,
+		alike_words(f, words, sizeof(words)));
+	return true;
+}
+
 static int add_value(struct cmp *c, struct cmp_metric *m, bool cand, const json_t *r, double value)
 {
 	char launch[80];
@@ -155,6 +170,11 @@ static int add_value(struct cmp *c, struct cmp_metric *m, bool cand, const json_
 	int rc = is_second(c, m, cand, launch, &second);
 	if (rc != 0 || second)
 		return rc;
+	/* Values of another message size or transport would be taken for noise. */
+	if (s->first != r && !s->mixed[0]) {
+		struct unlike u = {launch, s->mixed, sizeof(s->mixed)};
+		alike_launches(s->first, r, note_unlike, &u);
+	}
 	if ((s->n & (s->n - 1)) == 0) {
 		double *v = reallocarray(s->v, s->n ? 2 * s->n : 1, sizeof(*v));
 		if (!v)
@@ -228,20 +248,12 @@ static bool allowed(const struct asked *k, const char *what)
 static bool note_fact(void *arg, const struct alike_fact *f)
 {
 	struct asked *k = arg;
-	char x[64] = "absent", y[64] = "absent";
+	char words[240];
 	if (!f->judged || allowed(k, f->name) || k->n++ >= MAX_TOLD)
 		return false;
-	char *s = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *t = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	if (s)
-		snprintf(x, sizeof(x), "%.60s", s);
-	if (t)
-		snprintf(y, sizeof(y), "%.60s", t);
-	free(s);
-	free(t);
 	size_t used = strlen(k->c->differs);
-	snprintf(k->c->differs + used, sizeof(k->c->differs) - used, "%s%.60s: %s against %s",
-		used ? "; " : "", f->name, x, y);
+	snprintf(k->c->differs + used, sizeof(k->c->differs) - used, "%s%s", used ? "; " : "",
+		alike_words(f, words, sizeof(words)));
 	return false;
 }
 
@@ -251,14 +263,53 @@ static void compare_systems(struct cmp *c, const struct cmp_rules *r)
 	struct asked k = {c, r, 0};
 	c->differs[0] = '\0';
 	for (size_t i = 0; i < c->n_docs && k.n == 0; i++) {
-		const json_t *const docs[] = {c->base, c->docs[i]};
-		if (c->docs[i] != c->base)
+		const json_t *const docs[] = {c->base, c->docs[i].json};
+		if (docs[1] != c->base)
 			alike_systems(docs, 2, note_fact, &k);
 	}
 	size_t used = strlen(c->differs);
 	if (k.n > MAX_TOLD)
 		snprintf(c->differs + used, sizeof(c->differs) - used, "; and %zu more facts",
 			k.n - MAX_TOLD);
+}
+
+/* Environment and build may be what two sides are compared for; of one side's launches they are the
+ * same. Options are not asked: those that count are parameters of the results, too. */
+static bool note_setting(void *arg, const struct alike_fact *f)
+{
+	const struct asked *k = arg;
+	char words[240];
+	if ((strncmp(f->name, "env.", 4) != 0 && strncmp(f->name, "tool.", 5) != 0) ||
+		allowed(k, f->name))
+		return false;
+	snprintf(k->c->mixed, sizeof(k->c->mixed), "%s", alike_words(f, words, sizeof(words)));
+	return true;
+}
+
+static void compare_settings(struct cmp *c, const struct cmp_rules *r)
+{
+	struct asked k = {c, r, 0};
+	size_t of_side[2] = {0, 0};
+	c->mixed[0] = '\0';
+	for (size_t i = 0; i < c->n_docs && !c->mixed[0]; i++) {
+		bool cand = c->docs[i].cand;
+		const json_t *const docs[] = {cand ? c->cand : c->base, c->docs[i].json};
+		of_side[cand]++;
+		if (docs[0] == docs[1])
+			continue;
+		alike_settings(docs, 2, note_setting, &k);
+		if (!c->mixed[0])
+			continue;
+		char fact[240];
+		snprintf(fact, sizeof(fact), "%.239s", c->mixed);
+		snprintf(c->mixed, sizeof(c->mixed),
+			"%s, document %zu (launch %lld) is unlike the side's first: %s",
+			cand ? "candidate" : "base", of_side[cand],
+			(long long)fb_json_int(
+				json_array_get(json_object_get(docs[1], "results"), 0), "launch",
+				0),
+			fact);
+	}
 }
 
 bool cmp_wrong_data(const json_t *doc)
@@ -329,13 +380,13 @@ static double launch_seconds(const json_t *doc)
 
 int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
 {
-	json_t **docs = reallocarray(c->docs, c->n_docs + 1, sizeof(*docs));
+	struct cmp_doc *docs = reallocarray(c->docs, c->n_docs + 1, sizeof(*docs));
 	if (!docs) {
 		json_decref(doc);
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
 	}
 	c->docs = docs;
-	docs[c->n_docs++] = doc;
+	docs[c->n_docs++] = (struct cmp_doc){doc, cand};
 	const json_t **first = cand ? &c->cand : &c->base;
 	if (!*first)
 		*first = doc;
@@ -361,6 +412,7 @@ void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 	find_results(c);
 	drop_added(c);
 	compare_systems(c, r);
+	compare_settings(c, r);
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);
@@ -374,7 +426,7 @@ void cmp_free(struct cmp *c)
 	}
 	free(c->v);
 	for (size_t i = 0; i < c->n_docs; i++)
-		json_decref(c->docs[i]);
+		json_decref(c->docs[i].json);
 	free(c->docs);
 	json_decref(c->index);
 	json_decref(c->seen);

@@ -35,7 +35,8 @@ struct cmp_side {
 	size_t n;
 	const json_t *first; /* result; borrowed from the document. NULL: there is none */
 	bool invalid;
-	char why[160]; /* first reason of an invalid launch */
+	char why[160];   /* first reason of an invalid launch */
+	char mixed[320]; /* the first launch that is unlike the side's first, and in what; "" */
 };
 
 struct cmp_metric {
@@ -67,8 +68,13 @@ struct cmp_metric {
 	const struct gate_waiver *waiver; /* the verdict is waived; borrowed */
 };
 
+struct cmp_doc {
+	json_t *json;
+	bool cand;
+};
+
 struct cmp {
-	json_t **docs; /* all documents; sides borrow from them */
+	struct cmp_doc *docs; /* all documents; sides borrow from them */
 	size_t n_docs;
 	const json_t *base, *cand; /* the first of each side; borrowed */
 	struct cmp_metric *v;
@@ -78,6 +84,7 @@ struct cmp {
 	size_t met;          /* metrics so far, those that were dropped too */
 	size_t added;        /* only in the candidate */
 	char differs[600];   /* the first facts that make the two systems incomparable; "" */
+	char mixed[400];     /* the first setting in which documents of one side differ; "" */
 	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */
 	bool wrong_data;     /* a candidate's document records wrong data */
 	bool strict;         /* INCONCLUSIVE is a failure */
