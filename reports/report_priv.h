@@ -169,6 +169,8 @@ struct rep_page {
 	const char *no_plots;          /* why there are no pictures; NULL: there are */
 };
 void rep_html(struct fb_strbuf *b, const struct rep_page *p);
+/* Takes what is in b. @return 0; -errno with *e: it could not be written, or -ENOMEM */
+int rep_write_page(struct fb_strbuf *b, const char *path, struct fb_err *e) FB_MUST_CHECK;
 
 /* html_figure.c: the figures of one section. @return how many it wrote */
 size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section);
