@@ -303,6 +303,8 @@ static void look_results(struct walk *w, const json_t *const *results, bool one_
 	}
 	w->judged = true;
 	look_key(w, "where", results, has, "where");
+	look_key(w, "unit", results, has, "unit");
+	look_key(w, "better", results, has, "better");
 	if (one_side)
 		look_all(w, "params", params, has, true, NULL);
 	else

@@ -44,9 +44,9 @@ void alike_objects(const char *of, const json_t *const *o, size_t n, alike_visit
 /** Is this option of a command or plan one of those settings? */
 bool alike_is_setting(const char *option);
 /**
- * Results of one case and metric: the kind of place, the parameters (judged; those that the first
- * has), the load, and what was found on the way: the library behind a collective, each rail's
- * device, firmware, link layer, GID type and MTU.
+ * Results of one case and metric: the kind of place, unit, sense and parameters (judged; those
+ * that the first has), the load, and what was found on the way: the library behind a collective,
+ * each rail's device, firmware, link layer, GID type and MTU.
  * @param results by run; NULL: the run has none
  */
 void alike_results(const json_t *const *results, size_t n, alike_visit *visit, void *arg);

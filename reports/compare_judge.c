@@ -236,6 +236,9 @@ static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_
 		m->verdict = CMP_INVALID;
 		snprintf(m->why, sizeof(m->why), "%s, %s", m->cand.invalid ? "candidate" : "base",
 			m->cand.invalid ? m->cand.why : m->base.why);
+	} else if (c->wrong_base) {
+		m->verdict = CMP_INVALID;
+		snprintf(m->why, sizeof(m->why), "the base's document records wrong data");
 	} else if (c->differs[0] && !r->any_system) {
 		m->verdict = CMP_INCOMPARABLE;
 		snprintf(m->why, sizeof(m->why), "%s", c->differs);

@@ -397,7 +397,8 @@ int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
 	int rc = add_document(c, doc, cand, e);
 	if (rc == -ENOMEM)
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
-	c->wrong_data = c->wrong_data || (cand && cmp_wrong_data(doc));
+	bool *wrong = cand ? &c->wrong_data : &c->wrong_base;
+	*wrong = *wrong || cmp_wrong_data(doc);
 	return rc;
 }
 

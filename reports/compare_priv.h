@@ -87,6 +87,7 @@ struct cmp {
 	char mixed[400];     /* the first setting in which documents of one side differ; "" */
 	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */
 	bool wrong_data;     /* a candidate's document records wrong data */
+	bool wrong_base;     /* a base's does */
 	bool strict;         /* INCONCLUSIVE is a failure */
 	double level;        /* of the intervals; filled by cmp_judge() */
 	double seconds;      /* of one launch of the candidate, all jobs; NAN: not recorded */

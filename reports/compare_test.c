@@ -300,6 +300,26 @@ static void what_cannot_be_compared(void **state)
 	c = load(document(&side), cand, NULL);
 	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_INCOMPARABLE);
 	cmp_free(&c);
+	/* Another unit, another sense: the figures are no two of one thing. */
+	for (int sense = 0; sense < 2; sense++) {
+		cand = document(&side);
+		json_array_foreach (json_object_get(cand, "results"), i, r)
+			fb_json_set_str(r, sense ? "better" : "unit", sense ? "lower" : "Gb/s");
+		c = load(document(&side), cand, NULL);
+		assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCOMPARABLE);
+		assert_string_equal(
+			metric(&c, "bandwidth")->why, sense ? "better: \"higher\" against \"lower\""
+							    : "unit: \"bytes/s\" against \"Gb/s\"");
+		assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+		cmp_free(&c);
+	}
+	/* A base whose data were wrong measured nothing to compare with. */
+	cand = document(&side);
+	fb_json_set_int(json_object_get(cand, "run"), "exit", FB_EXIT_WRONG_DATA);
+	c = load(cand, document(&side), NULL);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INVALID);
+	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
 	/* Wrong data. */
 	cand = document(&side);
 	json_array_append_new(json_object_get(cand, "errors"),
@@ -429,6 +449,8 @@ static void launches_that_differ(void **state)
 		{"params", "op", NULL, "parameter op: \"write\" against absent"},
 		{"params", "transport", "\"ud\"", "parameter transport: \"rc\" against \"ud\""},
 		{NULL, "where", "\"hardware\"", "measured on lab against hardware"},
+		{NULL, "unit", "\"bits/s\"", "unit: \"bytes/s\" against \"bits/s\""},
+		{NULL, "better", "\"lower\"", "better: \"higher\" against \"lower\""},
 		{NULL, "load", "\"open\"", "load: \"closed\" against \"open\""},
 		{"facts", "backend_facts", "\"NCCL 2\"",
 			"facts.backend_facts: \"NCCL 1\" against \"NCCL 2\""},
