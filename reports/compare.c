@@ -219,7 +219,7 @@ static const char compare_notes[] =
 	"  MISSING       only the base has it\n"
 	"  INCOMPARABLE  another system, place or parameter, or launches of one side that differ\n"
 	"                in one, in environment or build\n"
-	"  INVALID       a launch was marked invalid\n"
+	"  INVALID       a launch was marked invalid, or the base records wrong data\n"
 	"\n"
 	"Exit status, of the gated metrics, the worst decides: 0 all PASS, IMPROVED, waived, or (with\n"
 	"a warning) INCONCLUSIVE; 1 one REGRESSED or MISSING, with --strict INCONCLUSIVE; 2 unreadable\n"
