@@ -3,6 +3,7 @@
 #include "reports/alike.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/json.h"
@@ -290,24 +291,68 @@ static void look_params(struct walk *w, const json_t *const *params, const bool 
 	}
 }
 
-void alike_results(const json_t *const *results, size_t n, alike_visit *visit, void *arg)
+static void look_results(struct walk *w, const json_t *const *results, bool one_side)
 {
-	struct walk w = {.n = n, .judged = true, .host = -1, .visit = visit, .arg = arg};
 	const json_t *params[ALIKE_MAX] = {NULL}, *facts[ALIKE_MAX] = {NULL};
 	bool has[ALIKE_MAX] = {false}, told[ALIKE_MAX] = {false};
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < w->n; i++) {
 		has[i] = results[i] != NULL;
 		params[i] = get(results[i], "params");
 		facts[i] = get(results[i], "facts");
 		told[i] = facts[i] != NULL;
 	}
-	look_key(&w, "where", results, has, "where");
-	look_params(&w, params, has);
-	w.judged = false;
-	look_key(&w, "load", results, has, "load");
-	look_key(&w, "sync", results, has, "sync");
-	look_key(&w, "facts.loopback", facts, told, "loopback");
-	look_key(&w, "facts.backend_facts", facts, told, "backend_facts");
-	look_rails(&w, facts, "");
-	look_rails(&w, facts, "peer");
+	w->judged = true;
+	look_key(w, "where", results, has, "where");
+	look_key(w, "unit", results, has, "unit");
+	look_key(w, "better", results, has, "better");
+	if (one_side)
+		look_all(w, "params", params, has, true, NULL);
+	else
+		look_params(w, params, has);
+	w->judged = one_side;
+	look_key(w, "load", results, has, "load");
+	look_key(w, "sync", results, has, "sync");
+	look_key(w, "facts.loopback", facts, told, "loopback");
+	look_key(w, "facts.backend_facts", facts, told, "backend_facts");
+	look_rails(w, facts, "");
+	look_rails(w, facts, "peer");
+}
+
+void alike_results(const json_t *const *results, size_t n, alike_visit *visit, void *arg)
+{
+	struct walk w = {.n = n, .host = -1, .visit = visit, .arg = arg};
+	look_results(&w, results, false);
+}
+
+void alike_launches(const json_t *first, const json_t *other, alike_visit *visit, void *arg)
+{
+	struct walk w = {.n = 2, .host = -1, .visit = visit, .arg = arg};
+	const json_t *const results[] = {first, other};
+	look_results(&w, results, true);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *alike_words(const struct alike_fact *f, char *buf, size_t len)
+{
+	char v[2][64];
+	bool where = strcmp(f->name, "where") == 0;
+	size_t prefix = strncmp(f->name, "params.", 7) == 0 ? 7 : 0;
+	for (size_t i = 0; i < 2; i++) {
+		char *s = f->v[i] && !(where && json_is_string(f->v[i]))
+				  ? json_dumps(f->v[i], JSON_ENCODE_ANY | JSON_COMPACT)
+				  : NULL;
+		snprintf(v[i], sizeof(v[i]), "%.60s",
+			s          ? s
+			: !f->v[i] ? "absent"
+			: where    ? json_string_value(f->v[i])
+				   : "?");
+		free(s);
+	}
+	snprintf(buf, len, "%s%.60s%s %s against %s",
+		where    ? "measured on"
+		: prefix ? "parameter "
+			 : "",
+		where ? "" : f->name + prefix, where ? "" : ":", v[0], v[1]);
+	return buf;
 }

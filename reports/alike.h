@@ -44,11 +44,17 @@ void alike_objects(const char *of, const json_t *const *o, size_t n, alike_visit
 /** Is this option of a command or plan one of those settings? */
 bool alike_is_setting(const char *option);
 /**
- * Results of one case and metric: the kind of place, the parameters (judged; those that the first
- * has), the load, and what was found on the way: the library behind a collective, each rail's
- * device, firmware, link layer, GID type and MTU.
+ * Results of one case and metric: the kind of place, unit, sense and parameters (judged; those
+ * that the first has), the load, and what was found on the way: the library behind a collective,
+ * each rail's device, firmware, link layer, GID type and MTU.
  * @param results by run; NULL: the run has none
  */
 void alike_results(const json_t *const *results, size_t n, alike_visit *visit, void *arg);
+/** Results of two launches of one side, whose values are taken together: the same facts, all of
+ * them judged, and the parameters that either has. */
+void alike_launches(const json_t *first, const json_t *other, alike_visit *visit, void *arg);
+/** A fact of two, for people: "kernel.release: "6.1" against "6.2"", "parameter mtu: 1024 against
+ * absent", "measured on lab against hardware". Long values are cut. @return buf */
+const char *alike_words(const struct alike_fact *f, char *buf, size_t len);
 
 #endif

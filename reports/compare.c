@@ -83,7 +83,7 @@ static const struct fb_opt compare_opts[] = {
 		.type = FB_OPT_LIST,
 		.offset = O(allow),
 		.arg = "FACT",
-		.help = "a fact that may differ, as the verdict INCOMPARABLE names it: kernel.release, rdma[0].fw; with *, ? and []"},
+		.help = "a fact that may differ, as the verdict INCOMPARABLE names it: kernel.release, rdma[0].fw, env.NCCL_ALGO; with *, ? and []"},
 	{.name = "second-base",
 		.type = FB_OPT_STRING,
 		.offset = O(base2),
@@ -217,8 +217,9 @@ static const char compare_notes[] =
 	"  REGRESSED     surely worse than the floor allows;  IMPROVED: as surely better\n"
 	"  INCONCLUSIVE  the launches do not tell; at least 7 a side are needed\n"
 	"  MISSING       only the base has it\n"
-	"  INCOMPARABLE  another system, place or parameter\n"
-	"  INVALID       a launch was marked invalid\n"
+	"  INCOMPARABLE  another system, place or parameter, or launches of one side that differ\n"
+	"                in one, in environment or build\n"
+	"  INVALID       a launch was marked invalid, or the base records wrong data\n"
 	"\n"
 	"Exit status, of the gated metrics, the worst decides: 0 all PASS, IMPROVED, waived, or (with\n"
 	"a warning) INCONCLUSIVE; 1 one REGRESSED or MISSING, with --strict INCONCLUSIVE; 2 unreadable\n"

@@ -211,20 +211,9 @@ static void measure(struct cmp_metric *m, const struct cmp_rules *r)
 static bool note_param(void *arg, const struct alike_fact *f)
 {
 	struct cmp_metric *m = arg;
-	if (!f->judged)
-		return false;
-	char *x = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *y = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	if (strcmp(f->name, "where") == 0)
-		snprintf(m->why, sizeof(m->why), "measured on %.60s against %.60s",
-			fb_json_str(m->base.first, "where", "?"),
-			fb_json_str(m->cand.first, "where", "?"));
-	else
-		snprintf(m->why, sizeof(m->why), "parameter %.40s: %.60s against %.60s",
-			f->name + strlen("params."), x ? x : "?", y ? y : "absent");
-	free(x);
-	free(y);
-	return true;
+	if (f->judged)
+		alike_words(f, m->why, sizeof(m->why));
+	return f->judged;
 }
 
 static bool params_differ(struct cmp_metric *m)
@@ -247,9 +236,19 @@ static bool settled(const struct cmp *c, struct cmp_metric *m, const struct cmp_
 		m->verdict = CMP_INVALID;
 		snprintf(m->why, sizeof(m->why), "%s, %s", m->cand.invalid ? "candidate" : "base",
 			m->cand.invalid ? m->cand.why : m->base.why);
+	} else if (c->wrong_base) {
+		m->verdict = CMP_INVALID;
+		snprintf(m->why, sizeof(m->why), "the base's document records wrong data");
 	} else if (c->differs[0] && !r->any_system) {
 		m->verdict = CMP_INCOMPARABLE;
 		snprintf(m->why, sizeof(m->why), "%s", c->differs);
+	} else if (m->base.mixed[0] || m->cand.mixed[0]) {
+		m->verdict = CMP_INCOMPARABLE;
+		snprintf(m->why, sizeof(m->why), "%s, %s", m->cand.mixed[0] ? "candidate" : "base",
+			m->cand.mixed[0] ? m->cand.mixed : m->base.mixed);
+	} else if (c->mixed[0]) {
+		m->verdict = CMP_INCOMPARABLE;
+		snprintf(m->why, sizeof(m->why), "%s", c->mixed);
 	} else if (params_differ(m)) {
 		m->verdict = CMP_INCOMPARABLE;
 	} else if (least < CMP_MIN_LAUNCHES) {

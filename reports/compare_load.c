@@ -67,28 +67,39 @@ static void fit_safe(char *buf, size_t len, const char *s)
 	fit(buf, len, fb_safe_text(raw, safe, sizeof(safe)));
 }
 
+/* Both names are cut and free of control characters: the line's end parts them. */
+struct key {
+	char s[sizeof(((struct cmp_metric *)0)->name) + sizeof(((struct cmp_metric *)0)->metric)];
+};
+
+static struct key key_of(const char *name, const char *metric)
+{
+	struct key k;
+	snprintf(k.s, sizeof(k.s), "%s\n%s", name, metric);
+	return k;
+}
+
+static struct cmp_metric *find(const struct cmp *c, const char *name, const char *metric)
+{
+	json_int_t at = json_integer_value(json_object_get(c->index, key_of(name, metric).s));
+	return at > 0 ? &c->v[at - 1] : NULL;
+}
+
 static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char *what, double q)
 {
 	char name[sizeof(c->v->name)], metric[sizeof(c->v->metric)];
 	fit_safe(name, sizeof(name), fb_json_str(r, "case", "?"));
 	fit_safe(metric, sizeof(metric), what);
-	/* Launches list their results in one order: the next one is mostly the one after the last.
-	 */
-	for (size_t k = 1; k <= c->n; k++) {
-		size_t i = (c->last + k) % c->n;
-		if (strcmp(c->v[i].metric, metric) == 0 && strcmp(c->v[i].name, name) == 0) {
-			c->last = i;
-			return &c->v[i];
-		}
-	}
+	struct cmp_metric *m = find(c, name, metric);
+	if (m)
+		return m;
 	if ((c->n & (c->n - 1)) == 0) {
 		struct cmp_metric *v = reallocarray(c->v, c->n ? 2 * c->n : 1, sizeof(*v));
 		if (!v)
 			return NULL;
 		c->v = v;
 	}
-	struct cmp_metric *m = &c->v[c->n];
-	c->last = c->n++;
+	m = &c->v[c->n];
 	memset(m, 0, sizeof(*m));
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	snprintf(m->metric, sizeof(m->metric), "%s", metric);
@@ -97,16 +108,54 @@ static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char 
 	m->time = strcmp(m->unit, "ns") == 0;
 	m->q = q;
 	m->size = (uint64_t)fb_json_int(json_object_get(r, "params"), "size", 0);
+	/* A name may be cut within a character, which a checked key must not be. */
+	if (json_object_set_new_nocheck(
+		    c->index, key_of(name, metric).s, json_integer((json_int_t)c->n + 1)) != 0)
+		return NULL;
+	m->id = c->met++;
+	c->n++;
 	return m;
 }
 
-/* `doc` tells the launches of several documents of one side from each other. */
-static int add_value(struct cmp_side *s, const json_t *r, double value, size_t doc)
+/* "the launch": those of several documents of one side are told apart. */
+static void launch_name(const struct cmp *c, const json_t *r, char *buf, size_t len)
+{
+	snprintf(buf, len, "%zu/%.40s#%lld", c->n_docs, fb_json_str(r, "job", ""),
+		(long long)fb_json_int(r, "launch", 0));
+}
+
+/* A second value of the same launch is no second launch. */
+static int is_second(
+	struct cmp *c, const struct cmp_metric *m, bool cand, const char *launch, bool *second)
+{
+	char key[120];
+	snprintf(key, sizeof(key), "%zu %d %s", m->id, cand, launch);
+	*second = json_object_get(c->seen, key) != NULL;
+	return *second || json_object_set_new_nocheck(c->seen, key, json_true()) == 0 ? 0 : -ENOMEM;
+}
+
+struct unlike {
+	const char *launch;
+	char *text;
+	size_t len;
+};
+
+static bool note_unlike(void *arg, const struct alike_fact *f)
+{
+	const struct unlike *u = arg;
+	char words[240];
+	snprintf(u->text, u->len, "launch %s is unlike the side's first: %s", u->launch,
+		alike_words(f, words, sizeof(words)));
+	return true;
+}
+
+static int add_value(struct cmp *c, struct cmp_metric *m, bool cand, const json_t *r, double value)
 {
 	char launch[80];
+	bool second;
+	struct cmp_side *s = cand ? &m->cand : &m->base;
 	const json_t *validity = json_object_get(r, "validity");
-	snprintf(launch, sizeof(launch), "%zu/%.40s#%lld", doc, fb_json_str(r, "job", ""),
-		(long long)fb_json_int(r, "launch", 0));
+	launch_name(c, r, launch, sizeof(launch));
 	if (strcmp(fb_json_str(validity, "state", "valid"), "invalid") == 0 && !s->invalid) {
 		const char *why =
 			json_string_value(json_array_get(json_object_get(validity, "reasons"), 0));
@@ -116,28 +165,24 @@ static int add_value(struct cmp_side *s, const json_t *r, double value, size_t d
 	}
 	if (!s->first)
 		s->first = r;
-	/* A second value of the same launch is no second launch. */
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->launch[i], launch) == 0)
-			return 0;
 	if (!isfinite(value))
 		return 0;
-	double *v = realloc(s->v, (s->n + 1) * sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	s->v = v;
-	char(*names)[80] = realloc(s->launch, (s->n + 1) * sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	s->launch = names;
-	snprintf(names[s->n], sizeof(names[0]), "%s", launch);
-	v[s->n++] = value;
+	int rc = is_second(c, m, cand, launch, &second);
+	if (rc != 0 || second)
+		return rc;
+	/* Values of another message size or transport would be taken for noise. */
+	if (s->first != r && !s->mixed[0]) {
+		struct unlike u = {launch, s->mixed, sizeof(s->mixed)};
+		alike_launches(s->first, r, note_unlike, &u);
+	}
+	if ((s->n & (s->n - 1)) == 0) {
+		double *v = reallocarray(s->v, s->n ? 2 * s->n : 1, sizeof(*v));
+		if (!v)
+			return -ENOMEM;
+		s->v = v;
+	}
+	s->v[s->n++] = value;
 	return 0;
-}
-
-static struct cmp_side *side_of(struct cmp_metric *m, bool cand)
-{
-	return cand ? &m->cand : &m->base;
 }
 
 static int add_times(struct cmp *c, const json_t *r, bool cand, struct fb_hist *h, struct fb_err *e)
@@ -151,7 +196,7 @@ static int add_times(struct cmp *c, const json_t *r, bool cand, struct fb_hist *
 		snprintf(name, sizeof(name), "%.40s %s", fb_json_str(r, "metric", "?"),
 			percentiles[i].name);
 		struct cmp_metric *m = metric_for(c, r, name, percentiles[i].q);
-		rc = m ? add_value(side_of(m, cand), r, ns, c->n_docs) : -ENOMEM;
+		rc = m ? add_value(c, m, cand, r, ns) : -ENOMEM;
 	}
 	return rc;
 }
@@ -173,8 +218,7 @@ static int add_document(struct cmp *c, const json_t *doc, bool cand, struct fb_e
 			continue;
 		}
 		struct cmp_metric *m = metric_for(c, r, metric, 0.5);
-		rc = m ? add_value(side_of(m, cand), r, fb_json_num(r, "value", NAN), c->n_docs)
-		       : -ENOMEM;
+		rc = m ? add_value(c, m, cand, r, fb_json_num(r, "value", NAN)) : -ENOMEM;
 	}
 	free(h);
 	return rc;
@@ -204,20 +248,12 @@ static bool allowed(const struct asked *k, const char *what)
 static bool note_fact(void *arg, const struct alike_fact *f)
 {
 	struct asked *k = arg;
-	char x[64] = "absent", y[64] = "absent";
+	char words[240];
 	if (!f->judged || allowed(k, f->name) || k->n++ >= MAX_TOLD)
 		return false;
-	char *s = f->v[0] ? json_dumps(f->v[0], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	char *t = f->v[1] ? json_dumps(f->v[1], JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	if (s)
-		snprintf(x, sizeof(x), "%.60s", s);
-	if (t)
-		snprintf(y, sizeof(y), "%.60s", t);
-	free(s);
-	free(t);
 	size_t used = strlen(k->c->differs);
-	snprintf(k->c->differs + used, sizeof(k->c->differs) - used, "%s%.60s: %s against %s",
-		used ? "; " : "", f->name, x, y);
+	snprintf(k->c->differs + used, sizeof(k->c->differs) - used, "%s%s", used ? "; " : "",
+		alike_words(f, words, sizeof(words)));
 	return false;
 }
 
@@ -227,14 +263,53 @@ static void compare_systems(struct cmp *c, const struct cmp_rules *r)
 	struct asked k = {c, r, 0};
 	c->differs[0] = '\0';
 	for (size_t i = 0; i < c->n_docs && k.n == 0; i++) {
-		const json_t *const docs[] = {c->base, c->docs[i]};
-		if (c->docs[i] != c->base)
+		const json_t *const docs[] = {c->base, c->docs[i].json};
+		if (docs[1] != c->base)
 			alike_systems(docs, 2, note_fact, &k);
 	}
 	size_t used = strlen(c->differs);
 	if (k.n > MAX_TOLD)
 		snprintf(c->differs + used, sizeof(c->differs) - used, "; and %zu more facts",
 			k.n - MAX_TOLD);
+}
+
+/* Environment and build may be what two sides are compared for; of one side's launches they are the
+ * same. Options are not asked: those that count are parameters of the results, too. */
+static bool note_setting(void *arg, const struct alike_fact *f)
+{
+	const struct asked *k = arg;
+	char words[240];
+	if ((strncmp(f->name, "env.", 4) != 0 && strncmp(f->name, "tool.", 5) != 0) ||
+		allowed(k, f->name))
+		return false;
+	snprintf(k->c->mixed, sizeof(k->c->mixed), "%s", alike_words(f, words, sizeof(words)));
+	return true;
+}
+
+static void compare_settings(struct cmp *c, const struct cmp_rules *r)
+{
+	struct asked k = {c, r, 0};
+	size_t of_side[2] = {0, 0};
+	c->mixed[0] = '\0';
+	for (size_t i = 0; i < c->n_docs && !c->mixed[0]; i++) {
+		bool cand = c->docs[i].cand;
+		const json_t *const docs[] = {cand ? c->cand : c->base, c->docs[i].json};
+		of_side[cand]++;
+		if (docs[0] == docs[1])
+			continue;
+		alike_settings(docs, 2, note_setting, &k);
+		if (!c->mixed[0])
+			continue;
+		char fact[240];
+		snprintf(fact, sizeof(fact), "%.239s", c->mixed);
+		snprintf(c->mixed, sizeof(c->mixed),
+			"%s, document %zu (launch %lld) is unlike the side's first: %s",
+			cand ? "candidate" : "base", of_side[cand],
+			(long long)fb_json_int(
+				json_array_get(json_object_get(docs[1], "results"), 0), "launch",
+				0),
+			fact);
+	}
 }
 
 bool cmp_wrong_data(const json_t *doc)
@@ -247,22 +322,22 @@ bool cmp_wrong_data(const json_t *doc)
 	return fb_json_int(json_object_get(doc, "run"), "exit", 0) == FB_EXIT_WRONG_DATA;
 }
 
-/* "latency p99" and "latency p50" of one result */
-static bool same_result(const struct cmp_metric *x, const struct cmp_metric *y)
-{
-	const char *blank = strrchr(x->metric, ' ');
-	size_t n = blank ? (size_t)(blank - x->metric) : 0;
-	return n > 0 && strncmp(x->metric, y->metric, n + 1) == 0 && strcmp(x->name, y->name) == 0;
-}
-
-/* A percentile that the candidate's samples do not support is not told, but its result is there. */
+/* A percentile that the candidate's samples do not support is not told, but its result is there:
+ * "latency p50" of the same result is. */
 static void find_results(struct cmp *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
-		for (size_t k = 0; k < c->n && !m->cand.first && m->time; k++)
-			if (c->v[k].cand.first && same_result(m, &c->v[k]))
-				m->cand.first = c->v[k].cand.first;
+		const char *blank = strrchr(m->metric, ' ');
+		for (size_t k = 0; k < sizeof(percentiles) / sizeof(percentiles[0]); k++) {
+			char metric[sizeof(m->metric) + 8];
+			if (m->cand.first || !m->time || !blank)
+				break;
+			snprintf(metric, sizeof(metric), "%.*s %s", (int)(blank - m->metric),
+				m->metric, percentiles[k].name);
+			const struct cmp_metric *other = find(c, m->name, metric);
+			m->cand.first = other ? other->cand.first : NULL;
+		}
 	}
 }
 
@@ -270,15 +345,18 @@ static void find_results(struct cmp *c)
 static void drop_added(struct cmp *c)
 {
 	size_t k = 0;
+	c->added = 0;
 	for (size_t i = 0; i < c->n; i++) {
 		struct cmp_metric *m = &c->v[i];
+		struct key key = key_of(m->name, m->metric);
 		if (m->base.first) {
+			json_integer_set(json_object_get(c->index, key.s), (json_int_t)k + 1);
 			c->v[k++] = *m;
 			continue;
 		}
 		c->added++;
+		json_object_del(c->index, key.s);
 		free(m->cand.v);
-		free(m->cand.launch);
 	}
 	c->n = k;
 }
@@ -302,20 +380,25 @@ static double launch_seconds(const json_t *doc)
 
 int cmp_add_doc(struct cmp *c, json_t *doc, bool cand, struct fb_err *e)
 {
-	json_t **docs = reallocarray(c->docs, c->n_docs + 1, sizeof(*docs));
+	struct cmp_doc *docs = reallocarray(c->docs, c->n_docs + 1, sizeof(*docs));
 	if (!docs) {
 		json_decref(doc);
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
 	}
 	c->docs = docs;
-	docs[c->n_docs++] = doc;
+	docs[c->n_docs++] = (struct cmp_doc){doc, cand};
 	const json_t **first = cand ? &c->cand : &c->base;
 	if (!*first)
 		*first = doc;
+	if (!c->index)
+		c->index = json_object();
+	if (!c->seen)
+		c->seen = json_object();
 	int rc = add_document(c, doc, cand, e);
 	if (rc == -ENOMEM)
 		fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "out of memory while comparing");
-	c->wrong_data = c->wrong_data || (cand && cmp_wrong_data(doc));
+	bool *wrong = cand ? &c->wrong_data : &c->wrong_base;
+	*wrong = *wrong || cmp_wrong_data(doc);
 	return rc;
 }
 
@@ -330,6 +413,7 @@ void cmp_close_load(struct cmp *c, const struct cmp_rules *r)
 	find_results(c);
 	drop_added(c);
 	compare_systems(c, r);
+	compare_settings(c, r);
 	c->seconds = launch_seconds(c->cand);
 	if (!isfinite(c->seconds))
 		c->seconds = launch_seconds(c->base);
@@ -339,13 +423,13 @@ void cmp_free(struct cmp *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->v[i].base.v);
-		free(c->v[i].base.launch);
 		free(c->v[i].cand.v);
-		free(c->v[i].cand.launch);
 	}
 	free(c->v);
 	for (size_t i = 0; i < c->n_docs; i++)
-		json_decref(c->docs[i]);
+		json_decref(c->docs[i].json);
 	free(c->docs);
+	json_decref(c->index);
+	json_decref(c->seen);
 	memset(c, 0, sizeof(*c));
 }

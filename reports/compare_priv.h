@@ -32,11 +32,11 @@ extern const char *const cmp_verdict_names[];
 
 struct cmp_side {
 	double *v; /* one value per launch */
-	char (*launch)[80];
 	size_t n;
 	const json_t *first; /* result; borrowed from the document. NULL: there is none */
 	bool invalid;
-	char why[160]; /* first reason of an invalid launch */
+	char why[160];   /* first reason of an invalid launch */
+	char mixed[320]; /* the first launch that is unlike the side's first, and in what; "" */
 };
 
 struct cmp_metric {
@@ -47,6 +47,7 @@ struct cmp_metric {
 	bool time;
 	double q; /* of times: 0.5, 0.99, 0.999 */
 	uint64_t size;
+	size_t id; /* its number among all that were met, also when others are dropped */
 	struct cmp_side base, cand;
 	/* filled by cmp_judge() */
 	bool gated;
@@ -67,17 +68,26 @@ struct cmp_metric {
 	const struct gate_waiver *waiver; /* the verdict is waived; borrowed */
 };
 
+struct cmp_doc {
+	json_t *json;
+	bool cand;
+};
+
 struct cmp {
-	json_t **docs; /* all documents; sides borrow from them */
+	struct cmp_doc *docs; /* all documents; sides borrow from them */
 	size_t n_docs;
 	const json_t *base, *cand; /* the first of each side; borrowed */
 	struct cmp_metric *v;
 	size_t n, gated;
-	size_t last;         /* metric found last: documents list them in one order */
+	json_t *index;       /* "CASE\nMETRIC": place in v, from 1 */
+	json_t *seen;        /* the launches that have given a metric its value on one side */
+	size_t met;          /* metrics so far, those that were dropped too */
 	size_t added;        /* only in the candidate */
 	char differs[600];   /* the first facts that make the two systems incomparable; "" */
+	char mixed[400];     /* the first setting in which documents of one side differ; "" */
 	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */
 	bool wrong_data;     /* a candidate's document records wrong data */
+	bool wrong_base;     /* a base's does */
 	bool strict;         /* INCONCLUSIVE is a failure */
 	double level;        /* of the intervals; filled by cmp_judge() */
 	double seconds;      /* of one launch of the candidate, all jobs; NAN: not recorded */

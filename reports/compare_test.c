@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/core/clock.h"
@@ -299,6 +300,26 @@ static void what_cannot_be_compared(void **state)
 	c = load(document(&side), cand, NULL);
 	assert_int_equal(metric(&c, "latency p50")->verdict, CMP_INCOMPARABLE);
 	cmp_free(&c);
+	/* Another unit, another sense: the figures are no two of one thing. */
+	for (int sense = 0; sense < 2; sense++) {
+		cand = document(&side);
+		json_array_foreach (json_object_get(cand, "results"), i, r)
+			fb_json_set_str(r, sense ? "better" : "unit", sense ? "lower" : "Gb/s");
+		c = load(document(&side), cand, NULL);
+		assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INCOMPARABLE);
+		assert_string_equal(
+			metric(&c, "bandwidth")->why, sense ? "better: \"higher\" against \"lower\""
+							    : "unit: \"bytes/s\" against \"Gb/s\"");
+		assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+		cmp_free(&c);
+	}
+	/* A base whose data were wrong measured nothing to compare with. */
+	cand = document(&side);
+	fb_json_set_int(json_object_get(cand, "run"), "exit", FB_EXIT_WRONG_DATA);
+	c = load(cand, document(&side), NULL);
+	assert_int_equal(metric(&c, "bandwidth")->verdict, CMP_INVALID);
+	assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+	cmp_free(&c);
 	/* Wrong data. */
 	cand = document(&side);
 	json_array_append_new(json_object_get(cand, "errors"),
@@ -416,6 +437,98 @@ static void second_block_elsewhere(void **state)
 	cmp_free(&c);
 }
 
+/* Launches of one side that are unlike its first are no noise of one thing: the fact and the launch
+ * are told. */
+static void launches_that_differ(void **state)
+{
+	static const struct {
+		const char *of, *key, *json, *says;
+	} rows[] = {
+		{"params", "size", "64", "parameter size: 1024 against 64"},
+		{"params", "qps", "8", "parameter qps: absent against 8"},
+		{"params", "op", NULL, "parameter op: \"write\" against absent"},
+		{"params", "transport", "\"ud\"", "parameter transport: \"rc\" against \"ud\""},
+		{NULL, "where", "\"hardware\"", "measured on lab against hardware"},
+		{NULL, "unit", "\"bits/s\"", "unit: \"bytes/s\" against \"bits/s\""},
+		{NULL, "better", "\"lower\"", "better: \"higher\" against \"lower\""},
+		{NULL, "load", "\"open\"", "load: \"closed\" against \"open\""},
+		{"facts", "backend_facts", "\"NCCL 2\"",
+			"facts.backend_facts: \"NCCL 1\" against \"NCCL 2\""},
+		{"facts", "rails", "[{\"path_mtu\":1024}]",
+			"facts.rails[0].path_mtu: 4096 against 1024"},
+	};
+	struct side side = {8, 5000, 10e9, 0.001};
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		bool cand = i & 1;
+		char says[200];
+		json_t *docs[2] = {document(&side), document(&side)}, *r, *of;
+		size_t k;
+		for (int d = 0; d < 2; d++)
+			json_array_foreach (json_object_get(docs[d], "results"), k, r) {
+				json_t *params = json_deep_copy(json_object_get(r, "params"));
+				fb_json_set_str(params, "op", "write");
+				fb_json_set_str(params, "transport", "rc");
+				fb_json_set_int(params, "size", 1024);
+				json_object_set_new(r, "params", params);
+				fb_json_set_str(r, "where", "lab");
+				fb_json_set_str(r, "load", "closed");
+				json_object_set_new(r, "facts",
+					json_pack("{s:s,s:[{s:i}]}", "backend_facts", "NCCL 1",
+						"rails", "path_mtu", 4096));
+			}
+		/* The fifth launch's bandwidth. */
+		r = json_array_get(json_object_get(docs[cand], "results"), 9);
+		of = rows[i / 2].of ? json_object_get(r, rows[i / 2].of) : r;
+		if (rows[i / 2].json)
+			json_object_set_new(of, rows[i / 2].key,
+				json_loads(rows[i / 2].json, JSON_DECODE_ANY, NULL));
+		else
+			json_object_del(of, rows[i / 2].key);
+		snprintf(says, sizeof(says), "%s, launch %d/%s#5 is unlike the side's first: %s",
+			cand ? "candidate" : "base", cand ? 2 : 1, fb_json_str(r, "job", ""),
+			rows[i / 2].says);
+		struct cmp c = load(docs[0], docs[1], NULL);
+		const struct cmp_metric *m = metric(&c, "bandwidth");
+		if (m->verdict != CMP_INCOMPARABLE || strcmp(m->why, says) != 0)
+			fail_msg("%s: %s, not %s", cmp_verdict_names[m->verdict], m->why, says);
+		assert_int_equal(metric(&c, "latency p50")->verdict, CMP_PASS);
+		assert_int_equal(cmp_status(&c), FB_EXIT_UNMEASURED);
+		cmp_free(&c);
+	}
+}
+
+/* The same of documents: what both sides' may differ in, one side's may not. */
+static void documents_that_differ(void **state)
+{
+	static const char *const allow[] = {"env.NCCL_*"};
+	struct side side = {4, 5000, 10e9, 0.001};
+	for (int way = 0; way < 3; way++) {
+		struct cmp_rules rules = usual;
+		struct cmp c = {0};
+		struct fb_err e = {0};
+		rules.allow = allow;
+		rules.nallow = way == 2;
+		for (int d = 0; d < 4; d++) {
+			bool cand = d % 2;
+			json_t *doc = document(&side);
+			/* Way 0: the candidate's, both. Else its second alone. */
+			if (cand && (way == 0 || d == 3))
+				json_object_set_new(host_of(doc), "env",
+					json_pack("{s:s}", "NCCL_ALGO", "Tree"));
+			assert_int_equal(cmp_add_doc(&c, doc, cand, &e), 0);
+		}
+		cmp_close_load(&c, &rules);
+		assert_int_equal(cmp_judge(&c, &rules, &e), 0);
+		const struct cmp_metric *m = metric(&c, "bandwidth");
+		assert_int_equal(m->verdict, way == 1 ? CMP_INCOMPARABLE : CMP_PASS);
+		if (way == 1)
+			assert_string_equal(m->why,
+				"candidate, document 2 (launch 1) is unlike the side's first: "
+				"env.NCCL_ALGO: absent against \"Tree\"");
+		cmp_free(&c);
+	}
+}
+
 /* Three are told, the others counted: whoever allows one knows that it is not all. */
 static void many_facts_differ(void **state)
 {
@@ -497,6 +610,66 @@ static void percentile_without_samples(void **state)
 	cmp_free(&c);
 }
 
+/* Processor time to load and close n metrics that the candidate lists from the last to the first.
+ */
+static double seconds_to_load(size_t n)
+{
+	struct side one = {1, 5000, 10e9, 0};
+	struct fb_err e = {0};
+	struct cmp c = {0};
+	json_t *docs[2] = {document(&one), document(&one)};
+	for (int d = 0; d < 2; d++) {
+		json_t *results = json_array(),
+		       *like = json_array_get(json_object_get(docs[d], "results"), 1);
+		for (size_t i = 0; i < n; i++) {
+			char name[40];
+			json_t *r = json_copy(like);
+			snprintf(name, sizeof(name), "null/%zu", d ? n - 1 - i : i);
+			fb_json_set_str(r, "case", name);
+			json_array_append_new(results, r);
+		}
+		json_object_set_new(docs[d], "results", results);
+	}
+	clock_t began = clock();
+	assert_int_equal(cmp_add_doc(&c, docs[0], false, &e), 0);
+	assert_int_equal(cmp_add_doc(&c, docs[1], true, &e), 0);
+	cmp_close_load(&c, &usual);
+	double seconds = (double)(clock() - began) / CLOCKS_PER_SEC;
+	assert_int_equal(c.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_true(c.v[i].base.n == 1 && c.v[i].cand.n == 1);
+	cmp_free(&c);
+	return seconds;
+}
+
+/* 16 times as many take 16 times as long, not 256 times. */
+static void many_metrics(void **state)
+{
+	double few = seconds_to_load(2000), many = seconds_to_load(32000);
+	if (many > 80 * few)
+		fail_msg("2,000 metrics take %.4f s, 32,000 take %.4f s", few, many);
+}
+
+/* After a second block the places of what was dropped are not taken for another's. */
+static void second_block_with_added(void **state)
+{
+	struct side side = {4, 5000, 10e9, 0.001};
+	struct fb_err e = {0};
+	struct cmp c = {0};
+	for (int block = 0; block < 2; block++) {
+		json_t *cand = document(&side), *results = json_object_get(cand, "results");
+		json_array_insert_new(
+			results, 0, result(json_array_get(results, 1), 1, "new", "x", 1));
+		assert_int_equal(cmp_add_doc(&c, document(&side), false, &e), 0);
+		assert_int_equal(cmp_add_doc(&c, cand, true, &e), 0);
+		cmp_close_load(&c, &usual);
+		assert_int_equal(c.added, 1);
+		assert_int_equal(metric(&c, "bandwidth")->cand.n, 4 * (block + 1));
+		assert_int_equal(metric(&c, "latency p50")->base.n, 4 * (block + 1));
+	}
+	cmp_free(&c);
+}
+
 static int compare(const char *a, const char *b, const char *c)
 {
 	const char *argv[] = {"compare", a, b, c, NULL};
@@ -537,9 +710,13 @@ int main(void)
 		cmocka_unit_test(another_system),
 		cmocka_unit_test(facts_that_differ),
 		cmocka_unit_test(second_block_elsewhere),
+		cmocka_unit_test(launches_that_differ),
+		cmocka_unit_test(documents_that_differ),
 		cmocka_unit_test(many_facts_differ),
 		cmocka_unit_test(waivers_judge_nothing),
 		cmocka_unit_test(percentile_without_samples),
+		cmocka_unit_test(many_metrics),
+		cmocka_unit_test(second_block_with_added),
 		cmocka_unit_test(the_command),
 	};
 	fb_clock_init();

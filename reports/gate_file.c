@@ -69,7 +69,9 @@ static int set_time(struct fb_ini *ini, double *to, const char *key, const char 
 {
 	struct fb_err e = {0};
 	uint64_t ns;
-	if (fb_parse_duration(value, &ns, &e) != 0)
+	/* Without a unit it would be seconds, and a floor that nothing exceeds. */
+	bool unit = isalpha((unsigned char)value[*value ? strlen(value) - 1 : 0]);
+	if ((!unit && strcmp(value, "0") != 0) || fb_parse_duration(value, &ns, &e) != 0)
 		return fb_ini_bad(
 			ini, "%s = %.60s: it may be a time such as 20ns or 1.5us", key, value);
 	*to = (double)ns;

@@ -3,6 +3,8 @@
  * The page: one self-contained HTML file, no scripts, nothing loaded from elsewhere. Every text of
  * the document is escaped; every element is closed.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/core/hist.h"
@@ -188,4 +190,14 @@ void rep_html(struct fb_strbuf *b, const struct rep_page *p)
 	fb_strbuf_add(b, "</main>\n");
 	footer(b, p);
 	fb_strbuf_add(b, "</body>\n</html>\n");
+}
+
+int rep_write_page(struct fb_strbuf *b, const char *path, struct fb_err *e)
+{
+	size_t n = b->len;
+	char *text = fb_strbuf_take(b);
+	int rc = text ? fb_write_file_atomic(path, text, n, e)
+		      : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the page %s", path);
+	free(text);
+	return rc;
 }

@@ -211,24 +211,6 @@ static void gp_text(struct fb_strbuf *b, struct rep_incast *x)
 	fb_strbuf_add(b, "unset multiplot\n");
 }
 
-static int write_file(
-	const char *dir, const char *id, const char *ext, struct fb_strbuf *b, struct fb_err *e)
-{
-	char path[4096];
-	size_t len = b->len;
-	char *s = fb_strbuf_take(b);
-	int rc;
-
-	if (!s)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s.%s", id, ext);
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, id, ext) < (int)sizeof(path))
-		rc = fb_write_file_atomic(path, s, len, e);
-	else
-		rc = fb_fail_usage(e, "%s: the path is too long", dir);
-	free(s);
-	return rc;
-}
-
 static int make_one(struct rep_incast *x, const char *dir, char *why, size_t len, struct fb_err *e)
 {
 	struct fb_strbuf b = {0};
@@ -236,11 +218,11 @@ static int make_one(struct rep_incast *x, const char *dir, char *why, size_t len
 	int rc;
 
 	dat_text(&b, x);
-	rc = write_file(dir, x->f.id, "dat", &b, e);
+	rc = rep_write_part(dir, x->f.id, "dat", &b, e);
 	if (rc != 0)
 		return rc;
 	gp_text(&b, x);
-	rc = write_file(dir, x->f.id, "gp", &b, e);
+	rc = rep_write_part(dir, x->f.id, "gp", &b, e);
 	if (rc == 0 && rep_plot_draw(&x->f, dir, &one) != 0) {
 		if (!why[0])
 			fb_log_err(&one);

@@ -476,24 +476,6 @@ static void train_gp(struct fb_strbuf *b, struct rep_losses *x)
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static int write_file(
-	const char *dir, const char *id, const char *ext, struct fb_strbuf *b, struct fb_err *e)
-{
-	char path[4096];
-	size_t len = b->len;
-	char *s = fb_strbuf_take(b);
-	int rc;
-
-	if (!s)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s.%s", id, ext);
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, id, ext) < (int)sizeof(path))
-		rc = fb_write_file_atomic(path, s, len, e);
-	else
-		rc = fb_fail_usage(e, "%s: the path is too long", dir);
-	free(s);
-	return rc;
-}
-
 struct output {
 	const char *dir;
 	char *why;
@@ -504,10 +486,10 @@ static int finish(struct rep_figure *f, const struct output *o, struct fb_strbuf
 	struct fb_strbuf *gp, struct fb_err *e)
 {
 	struct fb_err one = {0};
-	int rc = write_file(o->dir, f->id, "dat", dat, e);
+	int rc = rep_write_part(o->dir, f->id, "dat", dat, e);
 
 	if (rc == 0)
-		rc = write_file(o->dir, f->id, "gp", gp, e);
+		rc = rep_write_part(o->dir, f->id, "gp", gp, e);
 	else
 		fb_strbuf_free(gp);
 	if (rc != 0 || rep_plot_draw(f, o->dir, &one) == 0)

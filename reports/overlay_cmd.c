@@ -58,13 +58,7 @@ static int write_page(const struct overlay *o, const struct rep_figures *figures
 		.plots_name = base_name(p->plots),
 		.no_plots = why[0] ? why : NULL};
 	overlay_html(&b, o, &page);
-	size_t n = b.len;
-	char *text = fb_strbuf_take(&b);
-	int rc =
-		text ? fb_write_file_atomic(p->page, text, n, e)
-		     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the page %s", p->page);
-	free(text);
-	return rc;
+	return rep_write_page(&b, p->page, e);
 }
 
 static int make_html(const struct overlay *o, const struct overlay_cfg *cfg, const struct paths *p,

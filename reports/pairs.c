@@ -200,24 +200,6 @@ static void gp_text(struct fb_strbuf *b, struct rep_figure *f, const struct matr
 	fb_strbuf_printf(b, "plot '%s.dat' matrix with image notitle\n", f->id);
 }
 
-static int write_file(
-	const char *dir, const char *id, const char *ext, struct fb_strbuf *b, struct fb_err *e)
-{
-	char path[4096];
-	size_t len = b->len;
-	char *s = fb_strbuf_take(b);
-	int rc = -ENOMEM;
-
-	if (!s)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s.%s", id, ext);
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, id, ext) < (int)sizeof(path))
-		rc = fb_write_file_atomic(path, s, len, e);
-	else
-		rc = fb_fail_usage(e, "%s: the path is too long", dir);
-	free(s);
-	return rc;
-}
-
 /* ---- maps ------------------------------------------------------------------------------------ */
 
 static int make_map(struct rep_maps *all, const json_t *run, size_t at, size_t rail, size_t first,
@@ -247,11 +229,11 @@ static int make_map(struct rep_maps *all, const json_t *run, size_t at, size_t r
 		fb_json_str(run, "metric", "?"), rail, level);
 	if (rc == 0) {
 		dat_text(&b, &x);
-		rc = write_file(dir, m->f.id, "dat", &b, e);
+		rc = rep_write_part(dir, m->f.id, "dat", &b, e);
 	}
 	if (rc == 0) {
 		gp_text(&b, &m->f, &x);
-		rc = write_file(dir, m->f.id, "gp", &b, e);
+		rc = rep_write_part(dir, m->f.id, "gp", &b, e);
 	}
 	if (rc == 0 && rep_plot_draw(&m->f, dir, &one) != 0) {
 		if (!why[0])

@@ -18,19 +18,19 @@
 
 #define GNUPLOT_DEADLINE_NS 60000000000ull
 
-/* Takes the text. */
-static int write_text(const struct rep_figure *f, const char *dir, const char *ext,
-	struct fb_strbuf *b, struct fb_err *e)
+int rep_write_part(
+	const char *dir, const char *id, const char *ext, struct fb_strbuf *b, struct fb_err *e)
 {
 	char path[4096];
 	size_t len = b->len;
 	char *s = fb_strbuf_take(b);
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, f->id, ext) >= (int)sizeof(path)) {
-		free(s);
-		return fb_fail_usage(e, "%s: the path is too long", dir);
-	}
-	int rc = s ? fb_write_file_atomic(path, s, len, e)
-		   : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s", path);
+	int rc;
+	if (!s)
+		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s.%s", id, ext);
+	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, id, ext) < (int)sizeof(path))
+		rc = fb_write_file_atomic(path, s, len, e);
+	else
+		rc = fb_fail_usage(e, "%s: the path is too long", dir);
 	free(s);
 	return rc;
 }
@@ -39,15 +39,15 @@ int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e)
 {
 	struct fb_strbuf dat = {0}, csv = {0}, gp = {0};
 	rep_dat_text(&dat, f);
-	int rc = write_text(f, dir, "dat", &dat, e);
+	int rc = rep_write_part(dir, f->id, "dat", &dat, e);
 	if (rc != 0)
 		return rc;
 	rep_figure_csv(&csv, f);
-	rc = write_text(f, dir, "csv", &csv, e);
+	rc = rep_write_part(dir, f->id, "csv", &csv, e);
 	if (rc != 0)
 		return rc;
 	rep_gp_text(&gp, f);
-	return write_text(f, dir, "gp", &gp, e);
+	return rep_write_part(dir, f->id, "gp", &gp, e);
 }
 
 /* gnuplot says what is wrong last, after warnings and the line at fault. */

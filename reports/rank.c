@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,8 +157,13 @@ static size_t hl_rank(size_t na, size_t nb, double level)
 	size_t c = 0;
 	if (total >= EXACT_COUNT) {
 		double n1 = (double)na, n2 = (double)nb, sd = sqrt(n1 * n2 * (n1 + n2 + 1) / 12);
-		while (0.5 * erfc((n1 * n2 / 2 - (double)c - 0.5) / sd / sqrt(2)) <= alpha)
-			c++;
+		for (size_t above = na * nb; c < above;) {
+			size_t k = c + (above - c) / 2;
+			if (0.5 * erfc((n1 * n2 / 2 - (double)k - 0.5) / sd / sqrt(2)) <= alpha)
+				c = k + 1;
+			else
+				above = k;
+		}
 		return c;
 	}
 	double *counts = u_counts(na, nb);
@@ -169,28 +175,92 @@ static size_t hl_rank(size_t na, size_t nb, double level)
 	return c;
 }
 
+/* ---- the differences of all pairs ------------------------------------------------------------ */
+
+/* Logarithms of both sides, each in order. */
+struct logs {
+	double *a, *b;
+	size_t na, nb;
+};
+
+/* How many of the differences b[k] - a[i] are at most x. */
+static size_t at_most(const struct logs *l, double x)
+{
+	size_t n = 0, k = 0;
+	for (size_t i = 0; i < l->na; i++) {
+		while (k < l->nb && l->b[k] - l->a[i] <= x)
+			k++;
+		n += k;
+	}
+	return n;
+}
+
+/* Doubles in their order as whole numbers, and back: at most 64 halvings part any two of them. */
+static int64_t to_order(double x)
+{
+	int64_t i;
+	memcpy(&i, &x, sizeof(i));
+	return i < 0 ? INT64_MIN - i : i;
+}
+
+static double from_order(int64_t i)
+{
+	double x;
+	i = i < 0 ? INT64_MIN - i : i;
+	memcpy(&x, &i, sizeof(x));
+	return x;
+}
+
+/* The k-th smallest difference, k from 1: the least double that k of them do not exceed. Of ten
+ * thousand launches a side a table of all would take 800 MB. */
+static double difference(const struct logs *l, size_t k)
+{
+	int64_t lo = to_order(l->b[0] - l->a[l->na - 1]);
+	int64_t hi = to_order(l->b[l->nb - 1] - l->a[0]);
+	while (lo < hi) {
+		int64_t mid = (lo >> 1) + (hi >> 1) + (lo & hi & 1);
+		if (at_most(l, from_order(mid)) >= k)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return from_order(hi);
+}
+
+static int make_logs(struct logs *l, const double *a, size_t na, const double *b, size_t nb)
+{
+	*l = (struct logs){malloc(na * sizeof(*a)), malloc(nb * sizeof(*b)), na, nb};
+	if (!l->a || !l->b)
+		return -ENOMEM;
+	for (size_t i = 0; i < na; i++)
+		l->a[i] = log(a[i]);
+	for (size_t i = 0; i < nb; i++)
+		l->b[i] = log(b[i]);
+	fb_sort(l->a, na);
+	fb_sort(l->b, nb);
+	return 0;
+}
+
 struct fb_ci rep_hl_ratio(const double *a, size_t na, const double *b, size_t nb, double level)
 {
 	struct fb_ci ci = {.est = NAN, .lo = NAN, .hi = NAN, .level = level};
+	struct logs l;
 	size_t n = na * nb;
 	for (size_t i = 0; i < na + nb; i++)
 		if (!((i < na ? a[i] : b[i - na]) > 0))
 			return ci;
-	double *d = n > 0 ? malloc(n * sizeof(*d)) : NULL;
-	if (!d)
+	if (n == 0)
 		return ci;
-	for (size_t i = 0; i < na; i++)
-		for (size_t k = 0; k < nb; k++)
-			d[i * nb + k] = log(b[k]) - log(a[i]);
-	fb_sort(d, n);
-	ci.est = exp(fb_median_sorted(d, n));
-	size_t c = hl_rank(na, nb, level);
-	if (c >= 1) {
-		ci.lo = exp(d[c - 1]);
-		ci.hi = exp(d[n - c]);
-		ci.valid = true;
+	if (make_logs(&l, a, na, b, nb) == 0) {
+		double low = difference(&l, (n + 1) / 2), high = difference(&l, n / 2 + 1);
+		size_t c = hl_rank(na, nb, level);
+		ci.est = exp(low + (high - low) / 2);
+		ci.valid = c >= 1;
+		ci.lo = c >= 1 ? exp(difference(&l, c)) : NAN;
+		ci.hi = c >= 1 ? exp(difference(&l, n + 1 - c)) : NAN;
 	}
-	free(d);
+	free(l.a);
+	free(l.b);
 	return ci;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "reports/rank.h"
 
@@ -217,6 +218,42 @@ static void many_launches(void **state)
 	free(d);
 }
 
+/* Against the table of all differences, and without one: 10,000 launches a side have 10^8. */
+static void hl_without_a_table(void **state)
+{
+	enum { A = 37, B = 24, LOW = 311, MANY = 10000 };
+	double a[A], b[B], d[A * B];
+	for (size_t i = 0; i < A; i++)
+		a[i] = exp(0.01 * (double)(i * 17 % A) - 0.2);
+	for (size_t i = 0; i < B; i++)
+		b[i] = exp(0.01 * (double)(i * 5 % B / 2) - 0.1);
+	for (size_t i = 0; i < (size_t)A * B; i++)
+		d[i] = log(b[i % B]) - log(a[i / B]);
+	fb_sort(d, (size_t)A * B);
+	struct fb_ci ci = rep_hl_ratio(a, A, b, B, 0.95);
+	assert_true(ci.valid);
+	assert_true(ci.est == exp(fb_median_sorted(d, (size_t)A * B)));
+	/* By the normal law 311; counted, it would be 312. */
+	assert_true(ci.lo == exp(d[LOW - 1]) && ci.hi == exp(d[(size_t)A * B - LOW]));
+	double *c = calloc(MANY, sizeof(*c)), *e = calloc(MANY, sizeof(*e));
+	assert_true(c && e);
+	for (size_t i = 0; i < MANY; i++) {
+		c[i] = exp(0.00001 * (double)(i * 7919 % MANY));
+		e[i] = 1.02 * c[i];
+	}
+	struct rusage used;
+	getrusage(RUSAGE_SELF, &used);
+	long kb = used.ru_maxrss;
+	ci = rep_hl_ratio(c, MANY, e, MANY, 0.95);
+	getrusage(RUSAGE_SELF, &used);
+	near(ci.est, 1.02, 1e-9);
+	assert_true(ci.valid && ci.lo > 1.017 && ci.lo < 1.02 && ci.hi > 1.02 && ci.hi < 1.023);
+	if (used.ru_maxrss - kb > 100 * 1024)
+		fail_msg("%ld KB for 10,000 launches a side", used.ru_maxrss - kb);
+	free(c);
+	free(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +269,7 @@ int main(void)
 		cmocka_unit_test(ties_by_enumeration),
 		cmocka_unit_test(edges),
 		cmocka_unit_test(many_launches),
+		cmocka_unit_test(hl_without_a_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

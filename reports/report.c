@@ -254,13 +254,7 @@ static int make_page(
 		.plots_name = base_name(p->plots),
 		.no_plots = c->why[0] ? c->why : NULL};
 	rep_html(&b, &page);
-	size_t n = b.len;
-	char *text = fb_strbuf_take(&b);
-	int rc =
-		text ? fb_write_file_atomic(p->html, text, n, e)
-		     : fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for the page %s", p->html);
-	free(text);
-	return rc;
+	return rep_write_page(&b, p->html, e);
 }
 
 static int make_html(

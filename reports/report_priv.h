@@ -134,7 +134,10 @@ void rep_figure_csv(struct fb_strbuf *b, const struct rep_figure *f);
  * overlap; the powers between are minor tics. "('2 B' 2, '' 4 1, ...)" */
 void rep_size_tics(struct fb_strbuf *b, uint64_t lo, uint64_t hi);
 
-/* plot.c: writes dir/ID.dat, dir/ID.csv and dir/ID.gp. @return 0 or -errno */
+/* plot.c: dir/ID.EXT of what is in b, which is taken. @return 0 or -errno */
+int rep_write_part(const char *dir, const char *id, const char *ext, struct fb_strbuf *b,
+	struct fb_err *e) FB_MUST_CHECK;
+/* Writes dir/ID.dat, dir/ID.csv and dir/ID.gp. @return 0 or -errno */
 int rep_plot_data(const struct rep_figure *f, const char *dir, struct fb_err *e) FB_MUST_CHECK;
 /* Draws dir/ID.svg by gnuplot, and notes its path in f->svg. @return 0; -ENOENT: no gnuplot here;
  * -EIO, -ETIMEDOUT: it failed */
@@ -169,6 +172,8 @@ struct rep_page {
 	const char *no_plots;          /* why there are no pictures; NULL: there are */
 };
 void rep_html(struct fb_strbuf *b, const struct rep_page *p);
+/* Takes what is in b. @return 0; -errno with *e: it could not be written, or -ENOMEM */
+int rep_write_page(struct fb_strbuf *b, const char *path, struct fb_err *e) FB_MUST_CHECK;
 
 /* html_figure.c: the figures of one section. @return how many it wrote */
 size_t rep_html_figures(struct fb_strbuf *b, const struct rep_page *p, const char *section);

@@ -89,23 +89,6 @@ static void plot_blocks(struct fb_strbuf *b, const char *id, const struct legend
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static int write_file(
-	const char *dir, const char *id, const char *ext, struct fb_strbuf *b, struct fb_err *e)
-{
-	char path[4096];
-	size_t len = b->len;
-	char *s = fb_strbuf_take(b);
-	int rc;
-	if (!s)
-		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "no memory to write %s.%s", id, ext);
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, id, ext) < (int)sizeof(path))
-		rc = fb_write_file_atomic(path, s, len, e);
-	else
-		rc = fb_fail_usage(e, "%s: the path is too long", dir);
-	free(s);
-	return rc;
-}
-
 /* Where pictures go, and what stopped them. */
 struct maker {
 	struct rep_training *t;
@@ -130,9 +113,9 @@ static int finish(
 	struct maker *m, struct rep_figure *f, struct fb_strbuf *dat, struct fb_strbuf *gp)
 {
 	struct fb_err one = {0};
-	int rc = write_file(m->dir, f->id, "dat", dat, m->e);
+	int rc = rep_write_part(m->dir, f->id, "dat", dat, m->e);
 	if (rc == 0)
-		rc = write_file(m->dir, f->id, "gp", gp, m->e);
+		rc = rep_write_part(m->dir, f->id, "gp", gp, m->e);
 	fb_strbuf_free(dat);
 	fb_strbuf_free(gp);
 	if (rc != 0)

@@ -116,6 +116,17 @@ ends incomparable 3 'INCOMPARABLE: kernel.release: .* against "9.9"' "$fb" compa
 ends allowed 0 '^ACCEPTED' "$fb" compare "$work/base" "$work/kernel.json" --allow kernel.release
 jq '.results[3].validity = {"state": "invalid", "reasons": ["a pause storm"]}' "$work/base/run.json" >"$work/invalid.json"
 ends invalid 3 'INVALID: candidate, launch .*: a pause storm' "$fb" compare "$work/base" "$work/invalid.json"
+# Launches that are unlike the first of their side are not averaged with it.
+jq '.results[3].params.size = 8' "$work/base/run.json" >"$work/mixed.json"
+ends mixed 3 "INCOMPARABLE: candidate, launch 2/one#4 is unlike the side's first: parameter size: 64 against 8" \
+	"$fb" compare "$work/base" "$work/mixed.json"
+ends mixed-base 3 "INCOMPARABLE: base, launch 1/one#4 is unlike" "$fb" compare "$work/mixed.json" "$work/base"
+jq '.results[3].params.qps = 4' "$work/base/run.json" >"$work/mixed.json"
+ends mixed-new 3 'parameter qps: absent against 4' "$fb" compare "$work/base" "$work/mixed.json"
+jq '.system.hosts[0].env.NCCL_ALGO = "Tree"' "$work/base/run.json" >"$work/mixed.json"
+ends mixed-env 3 "document 2 \\(launch 1\\) is unlike the side's first: env.NCCL_ALGO: absent against \"Tree\"" "$fb" compare \
+	"$work/base" "$work/slower" --second-base "$work/mixed.json" --second-candidate "$work/slower"
+ends tuned 0 '^ACCEPTED' "$fb" compare "$work/base" "$work/mixed.json"
 jq '.run.exit = 4 | .errors = [{"message": "byte 7", "remedy": "", "code": -74, "exit": 4}]' "$work/base/run.json" >"$work/wrong.json"
 ends wrong-data 4 'records wrong data' "$fb" compare "$work/base" "$work/wrong.json"
 jq '.results = []' "$work/base/run.json" >"$work/nothing.json"
@@ -219,6 +230,6 @@ ends import-large 2 'large.txt' "$fb" import osu "$work/large.txt"
 ends import-refused 2 "figures without a header" "$fb" import osu "$sample"
 
 # What was cut for a test is no document that a run makes.
-rm -f "$work"/kernel.json "$work"/invalid.json "$work"/wrong.json "$work"/nothing.json
+rm -f "$work"/kernel.json "$work"/invalid.json "$work"/mixed.json "$work"/wrong.json "$work"/nothing.json
 "$top/scripts/keep-documents" "$work" compare
 exit $bad
