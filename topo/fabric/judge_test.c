@@ -366,6 +366,31 @@ static void test_blocking(void **state)
 	judged_free(&j);
 }
 
+/* A leaf with two hosts more than the others, and still not more than its uplinks: no matter. */
+static void test_not_blocking(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	struct judged j;
+	FILE *out = open_memstream(&text, &len);
+	assert_non_null(out);
+	for (int leaf = 1; leaf <= 4; leaf++)
+		for (int p = 1; p <= (leaf < 4 ? 6 : 8); p++)
+			fprintf(out,
+				p <= 4 ? "SW %5d %2d 0x%016x 4x HDR - SW    99 %2d "
+					 "0x0000000000000999 ( 'leaf%d' - 'spine' )\n"
+				       : "SW %5d %2d 0x%016x 4x HDR - CA   200  1 0x00000000000%05x ( "
+					 "'leaf%d' - 'n' )\n",
+				leaf, p, 0x100 + leaf, p <= 4 ? leaf * 8 + p : leaf * 0x100 + p,
+				leaf);
+	assert_int_equal(fclose(out), 0);
+	judge_text(&j, text, len, fabric_parse_discover, NULL, NULL);
+	assert_int_equal(count_rows(&j, "fab.blocking", "warn"), 0);
+	assert_has(row_text(&j, "fab.blocking", "pass", 0, "observed"), "0.5:1 to 1:1");
+	judged_free(&j);
+	free(text);
+}
+
 /* Uneven cables to two spines, where they could be even. */
 static void test_parallel(void **state)
 {
@@ -541,6 +566,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_linkinfo),
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_blocking),
+		cmocka_unit_test(test_not_blocking),
 		cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_guids),
