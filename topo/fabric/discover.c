@@ -23,6 +23,7 @@ struct block {
 	struct ids ids;
 	int node;      /* of the block at hand, -1 */
 	int rows;      /* its port lines */
+	bool old;      /* without port GUIDs, as before infiniband-diags 1.3: nor are rates told */
 	unsigned seen; /* lines that are no comment */
 };
 
@@ -31,8 +32,9 @@ static int node_of(struct block *b, const char *id, size_t len, enum fabric_kind
 {
 	const char *hex = id + 2;
 	uint64_t guid;
-	bool dash = len == 18 && id[1] == '-' && strchr("SHR?", id[0]);
-	if (dash && fabric_take_hex(&hex, &guid) && hex == id + 18)
+	bool dash = (len == 18 || (len == 20 && id[2] == '0' && id[3] == 'x')) && id[1] == '-' &&
+		    strchr("SHR?", id[0]);
+	if (dash && fabric_take_hex(&hex, &guid) && hex == id + len)
 		return fabric_node_by_guid(b->r.f, guid,
 			id[0] == 'S'   ? FABRIC_SWITCH
 			: id[0] == 'H' ? FABRIC_CA
@@ -74,11 +76,14 @@ static int attribute(struct block *b)
 			return fabric_bad(&b->r, "sysimgguid= without a GUID");
 		return 1;
 	}
-	for (size_t i = 0; i < sizeof(guids) / sizeof(guids[0]); i++)
-		if (fabric_take(&s, guids[i]))
-			return fabric_take_hex(&s, &v)
-				       ? 1
-				       : fabric_bad(&b->r, "%s without a GUID", guids[i]);
+	for (size_t i = 0; i < sizeof(guids) / sizeof(guids[0]); i++) {
+		if (!fabric_take(&s, guids[i]))
+			continue;
+		if (!fabric_take_hex(&s, &v))
+			return fabric_bad(&b->r, "%s without a GUID", guids[i]);
+		b->old = b->old || (i == 0 && *s != '(');
+		return 1;
+	}
 	return 0;
 }
 
@@ -246,7 +251,8 @@ static int port_comment(struct block *b, int port, int peer, const char *s)
 	else if (other->kind != FABRIC_SWITCH)
 		f->port.v[peer].lid = (uint16_t)v;
 	fabric_take_space(&lid);
-	if (!take_rate(&lid, &f->port.v[port]) && (b->r.cut || !*lid))
+	bool told = take_rate(&lid, &f->port.v[port]);
+	if (!told && (b->r.cut || (!*lid && !b->old)))
 		return fabric_bad(&b->r, "a port without width and speed, such as 4xHDR%s",
 			b->r.cut ? ": the file is cut off here" : "");
 	return 1;
@@ -323,6 +329,14 @@ static int row(struct block *b)
 	return -EINVAL;
 }
 
+/* Text that was copied out of a page or a listing keeps its indentation. */
+static void unindent(char *s)
+{
+	size_t n = strspn(s, " \t");
+	if (n)
+		memmove(s, s + n, strlen(s + n) + 1);
+}
+
 static bool one_line_a_port(const char *s)
 {
 	return (strncmp(s, "SW", 2) == 0 || strncmp(s, "CA", 2) == 0 || strncmp(s, "RT", 2) == 0 ||
@@ -337,6 +351,7 @@ int fabric_parse_discover(
 		.r = {.f = f, .name = name, .at = text, .end = text + len, .e = e}, .node = -1};
 	int rc;
 	while ((rc = fabric_line(&b.r)) > 0) {
+		unindent(b.r.text);
 		if (b.seen == 0 && one_line_a_port(b.r.text)) {
 			b.r.at = text;
 			b.r.line = 0;

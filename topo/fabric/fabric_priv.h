@@ -53,7 +53,7 @@ struct fabric_reader {
 	struct fabric *f;
 	const char *name; /**< of the file, for messages */
 	const char *at, *end;
-	const char *from; /**< the line at hand in the file's own text */
+	const char *from; /**< the line at hand in the file's own text; NULL: that has colours */
 	uint32_t line;
 	bool cut; /**< the line at hand has no end: the file may be cut off */
 	struct fb_err *e;

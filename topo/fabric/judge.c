@@ -84,8 +84,8 @@ const struct fb_check_def fabric_checks[] = {
 		"the other leaves", BUILT},
 	[FAB_BLOCKING] = {"fab.blocking", "blocking factor of the leaves", DUMP,
 		"sum of down over sum of up, by the best rate of each link; fail: more than --blocking; "
-		"warn: over 1.25 times what most leaves have, for another reason than fab.uplinks "
-		"tells",
+		"warn: over 1 and over 1.25 times what most leaves have, for another reason than "
+		"fab.uplinks tells",
 		"add uplinks, or move hosts to other leaves", LINK_FALLS,
 		"down over up: 1 is non-blocking", BUILT},
 	[FABRIC_CHECKS] = {.id = NULL},

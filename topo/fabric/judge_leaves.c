@@ -187,7 +187,7 @@ static void judge_blocking(
 		const struct leaf *leaf = &l->v[i];
 		bool over = allowed > 0 && leaf->w.up && leaf->blocking > allowed * 1.0001;
 		bool worse = leaf->w.up && !j->short_up[leaf->node] && times * 2 > n && n > 2 &&
-			     leaf->blocking > most * much;
+			     leaf->blocking > most * much && leaf->blocking > 1.0001;
 		if (!over && !worse)
 			continue;
 		fabric_start(j, FAB_BLOCKING, &o, "%s", fabric_label(j->f, leaf->node, name));

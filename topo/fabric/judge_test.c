@@ -274,6 +274,36 @@ static void test_dialects(void **state)
 	judged_free(&j);
 }
 
+/* What was copied out of a page is indented; versions before 1.3 tell neither port GUIDs nor rates;
+ * some write 0x in a node's id. A later version's line without its rate has lost it. */
+static void test_old_and_copied(void **state)
+{
+	static const char old[] =
+		"   devid=0x5a30\n   switchguid=0x20\n"
+		"   Switch  24 \"S-0000000000000020\"  # \"line board\" base port 0 lid 7 lmc 0\n"
+		"   [24] \"H-0000000000000100\"[1]  # \"atlas35\" lid 12\n"
+		"\t[23] \"H-0x0000000000000200\"[1] # \"atlas34\" lid 13\n"
+		"   caguid=0x100\n   Ca 1 \"H-0000000000000100\" # \"atlas35\"\n"
+		"   [1] \"S-0000000000000020\"[24] # lid 12 lmc 0 \"line board\" lid 7\n";
+	static const char lost[] =
+		"Switch 24 \"S-0000000000000020\" # \"s\" base port 0 lid 7 lmc 0\n"
+		"[1] \"H-0000000000000100\"[1](101) # \"a\" lid 12 4xQDR\n"
+		"[2] \"H-0000000000000200\"[1](201) # \"b\" lid 13\n";
+	struct judged j;
+	judge_text(&j, old, sizeof(old) - 1, fabric_parse_discover, NULL, NULL);
+	if (j.rc < 0)
+		fail_msg("%s", j.e.msg);
+	assert_int_equal(j.f->link.n, 2);
+	assert_int_equal(j.f->node.v[2].guid, 0x200);
+	assert_int_equal(count_rows(&j, NULL, NULL), 0);
+	assert_int_equal(count_rows(&j, "fab.speed", "skip"), 1);
+	judged_free(&j);
+	judge_text(&j, lost, sizeof(lost) - 1, fabric_parse_discover, NULL, NULL);
+	assert_int_equal(j.rc, -EINVAL);
+	assert_has(j.e.msg, ":3: a port without width and speed");
+	judged_free(&j);
+}
+
 /* NDR and XDR by name, and a code that has none. */
 static void test_new_speeds(void **state)
 {
@@ -364,6 +394,31 @@ static void test_blocking(void **state)
 	assert_only(&j, "fab.blocking", 4);
 	assert_int_equal(count_rows(&j, "fab.blocking", "fail"), 4);
 	judged_free(&j);
+}
+
+/* A leaf with two hosts more than the others, and still not more than its uplinks: no matter. */
+static void test_not_blocking(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	struct judged j;
+	FILE *out = open_memstream(&text, &len);
+	assert_non_null(out);
+	for (int leaf = 1; leaf <= 4; leaf++)
+		for (int p = 1; p <= (leaf < 4 ? 6 : 8); p++)
+			fprintf(out,
+				p <= 4 ? "SW %5d %2d 0x%016x 4x HDR - SW    99 %2d "
+					 "0x0000000000000999 ( 'leaf%d' - 'spine' )\n"
+				       : "SW %5d %2d 0x%016x 4x HDR - CA   200  1 0x00000000000%05x ( "
+					 "'leaf%d' - 'n' )\n",
+				leaf, p, 0x100 + leaf, p <= 4 ? leaf * 8 + p : leaf * 0x100 + p,
+				leaf);
+	assert_int_equal(fclose(out), 0);
+	judge_text(&j, text, len, fabric_parse_discover, NULL, NULL);
+	assert_int_equal(count_rows(&j, "fab.blocking", "warn"), 0);
+	assert_has(row_text(&j, "fab.blocking", "pass", 0, "observed"), "0.5:1 to 1:1");
+	judged_free(&j);
+	free(text);
 }
 
 /* Uneven cables to two spines, where they could be even. */
@@ -537,10 +592,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_slow),
 		cmocka_unit_test(test_many_slow),
 		cmocka_unit_test(test_dialects),
+		cmocka_unit_test(test_old_and_copied),
 		cmocka_unit_test(test_new_speeds),
 		cmocka_unit_test(test_linkinfo),
 		cmocka_unit_test(test_leaves),
 		cmocka_unit_test(test_blocking),
+		cmocka_unit_test(test_not_blocking),
 		cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_guids),

@@ -43,6 +43,23 @@ static bool is_noise(const char *s)
 	       ((starts(s, "src/") || starts(s, "./") || starts(s, "../")) && strstr(s, ".c:"));
 }
 
+/* What was written for a terminal and kept, as by script(1): "ESC [ 31 m", "ESC [ K". */
+static bool drop_colours(char *s)
+{
+	char *to = strchr(s, '\033');
+	if (!to)
+		return false;
+	for (const char *p = to; *p; p++) {
+		size_t n = p[0] == '\033' && p[1] == '[' ? strspn(p + 2, "0123456789;") + 2 : 0;
+		if (n && (p[n] == 'm' || p[n] == 'K'))
+			p += n;
+		else
+			*to++ = *p;
+	}
+	*to = '\0';
+	return true;
+}
+
 static int next_line(struct fabric_reader *r)
 {
 	if (r->at >= r->end)
@@ -65,6 +82,8 @@ static int next_line(struct fabric_reader *r)
 	while (len > 0 && isspace((unsigned char)r->text[len - 1]))
 		len--;
 	r->text[len] = '\0';
+	if (drop_colours(r->text))
+		r->from = NULL;
 	r->at = nl ? nl + 1 : r->end;
 	return 1;
 }

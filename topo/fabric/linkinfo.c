@@ -199,8 +199,8 @@ static int remote(struct info *in, int port, const char *s)
 			.lid = lid,
 			.num = num,
 			.line = in->r.line,
-			.name = in->r.from + (s + 1 - in->r.text),
-			.len = (size_t)(close - s - 1)};
+			.name = in->r.from ? in->r.from + (s + 1 - in->r.text) : NULL,
+			.len = in->r.from ? (size_t)(close - s - 1) : 0};
 		return 0;
 	}
 	int peer = place(in, guid, num);
@@ -243,9 +243,10 @@ static int header(struct info *in)
 {
 	const char *s = in->r.text;
 	uint64_t guid;
-	size_t n = strlen(s);
+	fabric_take_space(&s);
 	if (strstr(s, "==(") || !take_kind(in, &s))
 		return 0;
+	size_t n = strlen(in->r.text);
 	if (in->r.text[n - 1] != ':')
 		return fabric_bad(&in->r, "a header must end in a colon%s",
 			in->r.cut ? ": the file is cut off here" : "");
@@ -263,8 +264,15 @@ static int header(struct info *in)
 	if (in->node < 0)
 		return fabric_no_memory(&in->r, in->node);
 	in->r.f->node.v[in->node].defined = true;
-	if (s < from + n)
-		fabric_set_name(in->r.f, in->node, s, n - (size_t)(s - from));
+	if (s < from + n) {
+		n -= (size_t)(s - from);
+		/* Older versions have the name in quotes. */
+		if (n > 2 && s[0] == '"' && s[n - 1] == '"') {
+			s++;
+			n -= 2;
+		}
+		fabric_set_name(in->r.f, in->node, s, n);
+	}
 	return 1;
 }
 

@@ -198,6 +198,29 @@ static void test_no_cables(void **state)
 	judged_free(&j);
 }
 
+/* Names in quotes in a header, indentation, and colours kept from a terminal. */
+static void test_kept_from_elsewhere(void **state)
+{
+	static const char text[] =
+		"  Switch 0x0000000000000020 \"Old Switch\":\n"
+		"  3   1[  ] ==( \033[32m4X\033[0m 53.125 Gbps Active/  LinkUp)==>  4   1[  ] "
+		"\"\033[1mn0 mlx5_0\033[0m\" ( )\033[K\n"
+		"  3   2[  ] ==(    \033[31mDown/ Polling\033[m)==>       [  ] \"\" ( )\n"
+		"  CA: n0 mlx5_0:\n"
+		"  0x0000000000000101 4 1[  ] ==( 4X 53.125 Gbps Active/  LinkUp)==>  3 1[  ] "
+		"\"Old Switch\" ( )\n";
+	struct judged j;
+	judge_text(&j, text, sizeof(text) - 1, fabric_parse_linkinfo, NULL, NULL);
+	if (j.rc < 0)
+		fail_msg("%s", j.e.msg);
+	assert_int_equal(j.f->link.n, 1);
+	assert_int_equal(j.f->node.n, 2);
+	assert_string_equal(j.f->node.v[0].name, "Old Switch");
+	assert_string_equal(j.f->node.v[1].name, "n0 mlx5_0");
+	assert_int_equal(count_rows(&j, NULL, NULL), 0);
+	judged_free(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_noise),
 		cmocka_unit_test(test_two_ports),
 		cmocka_unit_test(test_no_cables),
+		cmocka_unit_test(test_kept_from_elsewhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,8 @@
  * shares leaves with h by other HCAs votes with the leaf of its own l, as many times as it shares.
  * So neither the rails' order, nor the number of groups need be known, and a fabric without rails
  * gives no majority. Hosts of another kind, such as storage among GPU hosts, have no say: a voter
- * has at least half of the same HCAs, or, where there are such, three quarters.
+ * has three quarters of the same HCAs, and a name of the same beginning where nearly all others
+ * have another. Where no such host is, those with half of the HCAs are asked.
  *
  * The name is what the description calls the HCA. A PCI name (ibp12s0) counts by its order among
  * the host's, since machines number buses differently; HCAs without a name count by GUID in their
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "topo/fabric/fabric_priv.h"
 
@@ -142,6 +144,7 @@ struct ballot {
 	long weight[MAX_LEAVES];
 	int voters[MAX_LEAVES];
 	int n;
+	int hosts; /* that voted */
 	long total;
 };
 
@@ -151,6 +154,7 @@ static void vote(struct ballot *b, int leaf, long weight)
 	while (i < b->n && b->leaf[i] != leaf)
 		i++;
 	b->total += weight;
+	b->hosts++;
 	if (i == MAX_LEAVES)
 		return;
 	if (i == b->n) {
@@ -179,6 +183,8 @@ struct voters {
 	int *device; /* by rail: of the host at hand, -1 it has no such HCA */
 	int *list;
 	int n;
+	int most;    /* that some of them share */
+	bool unlike; /* they have but half of its HCAs */
 };
 
 static void count_near(
@@ -237,6 +243,56 @@ static void keep_alike(
 	v->n = kept;
 }
 
+/* "storage" of "storage12": what a site calls hosts of a kind. Less than two letters, as in "b08",
+ * are a place. */
+static size_t stem(const char *name)
+{
+	size_t n = 0;
+	while (isalpha((unsigned char)name[n]))
+		n++;
+	return n;
+}
+
+static bool same_stem(const struct fabric *f, int a, int b)
+{
+	const char *x = f->host.v[a].name, *y = f->host.v[b].name;
+	size_t n = stem(x);
+	return n == stem(y) && strncasecmp(x, y, n) == 0;
+}
+
+/* Where nearly all voters have another name than the host, only those with its own are asked. */
+static void keep_named_alike(const struct fabric *f, int host, struct voters *v)
+{
+	int lead = -1, count = 0, own = 0, kept = 0;
+	for (int i = 0; i < v->n; i++) {
+		if (count == 0)
+			lead = v->list[i];
+		count += same_stem(f, lead, v->list[i]) ? 1 : -1;
+		own += same_stem(f, host, v->list[i]);
+	}
+	count = 0;
+	for (int i = 0; i < v->n; i++)
+		count += same_stem(f, lead, v->list[i]);
+	if (own * 4 > v->n || count * 4 < v->n * 3 || stem(f->host.v[host].name) < 2)
+		return;
+	for (int i = 0; i < v->n; i++)
+		if (same_stem(f, host, v->list[i]))
+			v->list[kept++] = v->list[i];
+	v->n = kept;
+}
+
+/* What MIN_VOTERS hosts share at least. Of two HCAs, one that strayed is half of what there is. */
+static int most_shared(const struct voters *v, int hcas)
+{
+	int first = 0, second = 0;
+	for (int i = 0; i < v->n && hcas > 2; i++) {
+		int n = v->shared[v->list[i]];
+		second = n > first ? first : n > second ? n : second;
+		first = n > first ? n : first;
+	}
+	return second;
+}
+
 static void find_voters(const struct fabric *f, int host, struct voters *v)
 {
 	const struct fabric_host *h = &f->host.v[host];
@@ -252,10 +308,14 @@ static void find_voters(const struct fabric *f, int host, struct voters *v)
 	all = v->n;
 	for (int i = 0; i < all; i++)
 		like += alike(f, h, &f->host.v[v->list[i]], v, 3, 4);
-	if (like >= MIN_VOTERS)
-		keep_alike(f, h, v, 3, 4);
-	else
+	v->unlike = like < MIN_VOTERS;
+	if (v->unlike)
 		keep_alike(f, h, v, 1, 2);
+	else
+		keep_alike(f, h, v, 3, 4);
+	if (v->n > 0)
+		keep_named_alike(f, host, v);
+	v->most = most_shared(v, with_rail(f, h));
 }
 
 /* Ready for the next host: what find_voters() counted is cleared where it may stand. */
@@ -293,15 +353,34 @@ static int decide(const struct fabric *f, const struct fabric_hca *c, const stru
 				continue;
 			/* What is shared by this very rail says nothing of where it belongs. */
 			int others = v->shared[v->list[i]] - (o->leaf == c->leaf);
-			if (others > 0)
+			/* However many they are, hosts that share but what strayed are another
+			 * group. */
+			if (others > 0 && v->shared[v->list[i]] * 3 > v->most * 2)
 				vote(&sharing, o->leaf, others);
 			if (same_leaves(&f->host.v[c->host], h, v->list[i], v))
 				vote(&near, o->leaf, 1);
 			break;
 		}
 	}
-	/* Where no HCA is where others have it, all may be shifted: then the same leaves count. */
-	return sharing.total > 0 ? winner(&sharing, 1, 2) : winner(&near, 2, 3);
+	/* Where no HCA is where others have it, all may be shifted: then the same leaves count. So
+	 * they do where few share: of two rails, only hosts whose cables are swapped alike. */
+	if (sharing.total == 0)
+		return winner(&near, 2, 3);
+	int most = sharing.hosts * 2 < near.hosts ? winner(&near, 3, 4) : -1;
+	return most >= 0 ? most : winner(&sharing, 1, 2);
+}
+
+/* Hosts with other HCAs are a makeshift: what they say of a host with two, or of more than half of
+ * its HCAs, is that its kind is cabled otherwise. */
+static void doubt(struct fabric *f, const struct fabric_host *h)
+{
+	int judged = 0, wrong = 0;
+	for (int i = h->first; i < h->first + h->n; i++) {
+		judged += f->hca.v[i].target >= 0;
+		wrong += f->hca.v[i].target >= 0 && f->hca.v[i].target != f->hca.v[i].leaf;
+	}
+	for (int i = h->first; i < h->first + h->n && (judged < 3 || wrong * 2 > judged); i++)
+		f->hca.v[i].target = -1;
 }
 
 static int vote_all(struct fabric *f)
@@ -326,6 +405,8 @@ static int vote_all(struct fabric *f)
 		for (int i = host->first; i < host->first + host->n; i++)
 			if (f->hca.v[i].rail >= 0)
 				f->hca.v[i].target = decide(f, &f->hca.v[i], &v);
+		if (v.unlike)
+			doubt(f, host);
 		forget_voters(f, (int)h, &v);
 	}
 	for (size_t i = 0; i < sizeof(by_host) / sizeof(by_host[0]); i++)

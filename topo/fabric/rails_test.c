@@ -29,6 +29,9 @@ static void test_split(void **state)
 		{"node3 ibp12s0", "node3", "ibp12s0"},
 		{"node3 ib2", "node3", "ib2"},
 		{"node3 rail4", "node3", "rail4"},
+		{"node3 rdma0", "node3", "rdma0"},
+		{"node3 roce1", "node3", "roce1"},
+		{"node3 [mlx5_1]", "node3", "mlx5_1"},
 		{"row \"B\" #3 mlx5_0", "row \"B\" #3", "mlx5_0"},
 		{"rack1-hca2", NULL, NULL}, /* a host of that name */
 		{"storage-ib1", NULL, NULL},
@@ -153,6 +156,101 @@ static void test_even(void **state)
 	judged_free(&j);
 }
 
+/* The HCAs of `hosts` hosts, `per` on each group of leaves; HCA r of group g is on leaf
+ * g * rails + r, or, where a host has one leaf for all, on leaf g. @return how many */
+static int fill(struct on_leaf *c, int hosts, int per, int rails, bool one_leaf)
+{
+	int n = 0;
+	for (int h = 0; h < hosts; h++)
+		for (int r = 0; r < rails; r++)
+			c[n++] = (struct on_leaf){
+				"node", h, r, one_leaf ? h / per : h / per * rails + r};
+	return n;
+}
+
+static void swap_leaves(struct on_leaf *a, struct on_leaf *b)
+{
+	int t = a->leaf;
+	a->leaf = b->leaf;
+	b->leaf = t;
+}
+
+/* Exactly these HCAs are told, and nothing else. */
+static void only(const struct on_leaf *c, int n, const int *at, int count)
+{
+	char want[64];
+	struct judged j;
+	judge_hosts(&j, c, n);
+	assert_int_equal(count_rows(&j, NULL, NULL), count);
+	assert_int_equal(count_rows(&j, "fab.rail", "fail"), count);
+	for (int i = 0; i < count; i++) {
+		bool found = false;
+		snprintf(want, sizeof(want), "host %s%d, HCA mlx5_%d is on", c[at[i]].host,
+			c[at[i]].number, c[at[i]].hca);
+		for (int k = 0; k < count; k++)
+			found = found ||
+				strstr(row_text(&j, "fab.rail", "fail", k, "observed"), want);
+		if (!found)
+			fail_msg("no row has \"%s\"", want);
+	}
+	judged_free(&j);
+}
+
+/* Three of sixteen hosts have their two cables swapped: they share leaves with each other only. */
+static void test_swapped_alike(void **state)
+{
+	static const int at[] = {2 * 2, 2 * 2 + 1, 2 * 7, 2 * 7 + 1, 2 * 11, 2 * 11 + 1};
+	struct on_leaf c[2 * 16];
+	int n = fill(c, 16, 16, 2, false);
+	for (int i = 0; i < 6; i += 2)
+		swap_leaves(&c[at[i]], &c[at[i + 1]]);
+	only(c, n, at, 6);
+}
+
+/* A group of four hosts beside one of twenty: the larger does not outvote the smaller about what is
+ * in place there. */
+static void test_unequal_groups(void **state)
+{
+	static const int at[] = {8 * 5 + 3, 8 * 21 + 6};
+	struct on_leaf c[8 * 24];
+	int n = fill(c, 24, 20, 8, false);
+	only(c, n, at, 0);
+	swap_leaves(&c[at[0]], &c[at[1]]);
+	only(c, n, at, 2);
+}
+
+/* All HCAs of a host on the leaf of its rack: of two, the hosts next to it tell which strayed; at
+ * the border of two racks, the HCA that has its place. */
+static void test_one_leaf_a_host(void **state)
+{
+	static const int inside[] = {2 * 3, 2 * 12 + 1}, border[] = {2 * 7 + 1, 2 * 20};
+	struct on_leaf c[2 * 24];
+	int n = fill(c, 24, 8, 2, true);
+	swap_leaves(&c[inside[0]], &c[inside[1]]);
+	only(c, n, inside, 2);
+	swap_leaves(&c[inside[0]], &c[inside[1]]);
+	swap_leaves(&c[border[0]], &c[border[1]]);
+	only(c, n, border, 2);
+}
+
+/* One host of another name, or with two of three HCAs, is cabled as its kind is. */
+static void test_lone_kind(void **state)
+{
+	struct on_leaf c[2 * 16 + 2];
+	int n = fill(c, 16, 16, 2, false);
+	c[n++] = (struct on_leaf){"login", 0, 0, 1};
+	c[n++] = (struct on_leaf){"login", 0, 1, 0};
+	only(c, n, NULL, 0);
+	c[n - 1].host = c[n - 2].host = "node";
+	c[n - 1].number = c[n - 2].number = 16;
+	only(c, n, (int[]){n - 2, n - 1}, 2);
+	struct on_leaf d[3 * 8 + 2];
+	n = fill(d, 8, 8, 3, true);
+	d[n++] = (struct on_leaf){"node", 8, 0, 0};
+	d[n++] = (struct on_leaf){"node", 8, 1, 1};
+	only(d, n, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +258,10 @@ int main(void)
 		cmocka_unit_test(test_other_kind),
 		cmocka_unit_test(test_half_down),
 		cmocka_unit_test(test_even),
+		cmocka_unit_test(test_swapped_alike),
+		cmocka_unit_test(test_unequal_groups),
+		cmocka_unit_test(test_one_leaf_a_host),
+		cmocka_unit_test(test_lone_kind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

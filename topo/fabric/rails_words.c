@@ -11,10 +11,40 @@
 
 #include "topo/fabric/fabric_priv.h"
 
+#define MAX_TIED 64 /* HCAs of a host that is tied */
+
 /* ---- ties ------------------------------------------------------------------------------------ */
 
-/* Each of its HCAs is told to go where the others are not: either half may be the wrong one, as
- * when two hosts of two rails have each other's cable. */
+/* Does o have each HCA of h where it is told to go, and may stay so? */
+static bool has_all(
+	const struct fabric *f, const struct fabric_host *h, const struct fabric_host *o)
+{
+	int found = 0;
+	for (int k = o->first; k < o->first + o->n; k++)
+		if (f->hca.v[k].target >= 0 && f->hca.v[k].target != f->hca.v[k].leaf)
+			return false;
+	for (int i = h->first; i < h->first + h->n; i++)
+		for (int k = o->first; k < o->first + o->n; k++)
+			found += f->hca.v[k].rail == f->hca.v[i].rail &&
+				 f->hca.v[k].leaf == f->hca.v[i].target;
+	return found >= h->n;
+}
+
+/* Is there any host whose HCAs are where those of h are told to go? */
+static bool is_usual(const struct fabric *f, const struct fabric_host *h)
+{
+	const struct fabric_hca *c = &f->hca.v[h->first];
+	FABRIC_PORTS (f, c->target, p) {
+		int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
+		if (k >= 0 && f->hca.v[k].rail == c->rail &&
+			has_all(f, h, &f->host.v[f->hca.v[k].host]))
+			return true;
+	}
+	return false;
+}
+
+/* Each of its HCAs is told to go elsewhere, and no host is cabled as this one would be then: either
+ * half may be the wrong one, as when two hosts of two rails have each other's cable. */
 static bool is_tied(const struct fabric *f, const struct fabric_host *h)
 {
 	if (h->n < 2)
@@ -23,11 +53,8 @@ static bool is_tied(const struct fabric *f, const struct fabric_host *h)
 		const struct fabric_hca *c = &f->hca.v[i];
 		if (c->target < 0 || c->target == c->leaf)
 			return false;
-		for (int k = h->first; k < h->first + h->n; k++)
-			if (f->hca.v[k].leaf == c->target)
-				return false;
 	}
-	return true;
+	return !is_usual(f, h);
 }
 
 struct named_host {
@@ -41,17 +68,15 @@ static int by_host_name(const void *a, const void *b)
 		((const struct named_host *)a)->name, ((const struct named_host *)b)->name);
 }
 
-/* Is an HCA of this rail of host o where c is? @return 1, -1 elsewhere, 0 it has none, or o is no
- * witness: not all of its own are in place */
-static int witness(const struct fabric *f, const struct fabric_hca *c, const struct fabric_host *o)
+/* Is an HCA of this rail of host o where c is, and all of its own in place? */
+static bool witness(const struct fabric *f, const struct fabric_hca *c, const struct fabric_host *o)
 {
-	int found = 0;
+	bool found = false;
 	for (int i = o->first; i < o->first + o->n; i++) {
 		const struct fabric_hca *d = &f->hca.v[i];
 		if (d->target >= 0 && d->target != d->leaf)
-			return 0;
-		if (d->rail == c->rail)
-			found = d->leaf == c->leaf ? 1 : -1;
+			return false;
+		found = found || (d->rail == c->rail && d->leaf == c->leaf);
 	}
 	return found;
 }
@@ -71,26 +96,51 @@ static int nearness(const char *a, const char *b)
 	return strcmp(end_a, end_b) == 0 && d < 1000 ? (int)(1000 / (1 + d)) + 1 : 1;
 }
 
-/* Hosts are numbered as they are racked: the nearest by name say which half is in place. */
-static void break_tie(struct fabric *f, const struct fabric_host *h, const struct named_host *v,
-	size_t n, size_t at)
+/* What speaks for each HCA's place has been counted: those of which most is said stay. */
+static void settle(struct fabric *f, const struct fabric_host *h, const int *says)
 {
-	int says[64] = {0}, right = 0;
-	size_t from = at > 2 ? at - 2 : 0, to = at + 3 < n ? at + 3 : n;
-	for (int i = 0; i < h->n && i < 64; i++) {
-		for (size_t k = from; k < to; k++)
-			if (k != at)
-				says[i] +=
-					nearness(h->name, v[k].name) *
-					witness(f, &f->hca.v[h->first + i], &f->host.v[v[k].host]);
-		right += says[i] > 0;
-	}
-	/* All or none: they know no better. */
+	int most = 0, right = 0;
+	for (int i = 0; i < h->n && i < MAX_TIED; i++)
+		most = says[i] > most ? says[i] : most;
+	for (int i = 0; i < h->n && i < MAX_TIED; i++)
+		right += says[i] * 2 > most;
+	/* All or none: it tells no more than the votes. */
 	if (right == 0 || right >= h->n)
 		return;
-	for (int i = 0; i < h->n && i < 64; i++)
-		if (says[i] > 0)
+	for (int i = 0; i < h->n && i < MAX_TIED; i++)
+		if (says[i] * 2 > most)
 			f->hca.v[h->first + i].target = f->hca.v[h->first + i].leaf;
+}
+
+/* Hosts are numbered as they are racked: the nearest by name say which half is in place. */
+static void ask_neighbours(struct fabric *f, const struct fabric_host *h,
+	const struct named_host *v, size_t n, size_t at)
+{
+	int says[MAX_TIED] = {0};
+	size_t from = at > 2 ? at - 2 : 0, to = at + 3 < n ? at + 3 : n;
+	for (int i = 0; i < h->n && i < MAX_TIED; i++)
+		for (size_t k = from; k < to; k++)
+			if (k != at && witness(f, &f->hca.v[h->first + i], &f->host.v[v[k].host]))
+				says[i] += nearness(h->name, v[k].name);
+	settle(f, h, says);
+}
+
+/* An HCA of another host, of which it is known, that has this one's place and left it its own: they
+ * were swapped, and what has no such partner may stay. */
+static void ask_partners(struct fabric *f, const struct fabric_host *h)
+{
+	int says[MAX_TIED] = {0};
+	for (int i = 0; i < h->n && i < MAX_TIED; i++) {
+		const struct fabric_hca *c = &f->hca.v[h->first + i];
+		says[i] = 1;
+		FABRIC_PORTS (f, c->target, p) {
+			int peer = f->port.v[p].peer, k = peer < 0 ? -1 : f->port.v[peer].hca;
+			if (k >= 0 && f->hca.v[k].target == c->leaf &&
+				!is_tied(f, &f->host.v[f->hca.v[k].host]))
+				says[i] = 0;
+		}
+	}
+	settle(f, h, says);
 }
 
 int fabric_break_ties(struct fabric *f)
@@ -109,7 +159,10 @@ int fabric_break_ties(struct fabric *f)
 	qsort(v, f->host.n, sizeof(*v), by_host_name);
 	for (size_t i = 0; i < f->host.n; i++)
 		if (is_tied(f, &f->host.v[v[i].host]))
-			break_tie(f, &f->host.v[v[i].host], v, f->host.n, i);
+			ask_neighbours(f, &f->host.v[v[i].host], v, f->host.n, i);
+	for (size_t i = 0; i < f->host.n; i++)
+		if (is_tied(f, &f->host.v[i]))
+			ask_partners(f, &f->host.v[i]);
 	free(v);
 	return 0;
 }

@@ -124,8 +124,9 @@ static const struct {
 } hca_heads[] = {{"mlx5_", true}, {"mlx4_", true}, {"HCA-", true}, {"HCA_", true}, {"hfi1_", true},
 	{"bnxt_re", true}, {"mthca", false}, {"qib", false}, {"ibp", true}, {"ibP", true},
 	{"ibs", false}, {"ib", false}, {"rocep", true}, {"roceP", true}, {"roces", true},
-	{"irdma", false}, {"rdmap", true}, {"rxe", false}, {"HCA", false}, {"hca-", false},
-	{"hca_", false}, {"hca", false}, {"rail", false}, {"nic", false}};
+	{"roce", false}, {"irdma", false}, {"rdmap", true}, {"rdma", false}, {"rxe", false},
+	{"HCA", false}, {"hca-", false}, {"hca_", false}, {"hca", false}, {"rail", false},
+	{"nic", false}};
 
 /* Length of an HCA's name at s, 0 none: a number must end it, but for the sure ones, as in
  * "mlx5_0_ib". */
@@ -153,11 +154,11 @@ static size_t find_hca(const char *name, size_t *at)
 	size_t first = 0, len = strlen(name);
 	bool sure;
 	for (size_t i = 0; i < len; i++) {
-		if (i > 0 && !strchr(" /:@,(-_.", name[i - 1]))
+		if (i > 0 && !strchr(" /:@,([-_.", name[i - 1]))
 			continue;
 		size_t n = hca_word(name + i, &sure);
 		char after = n ? name[i + n] : '\0';
-		if (n == 0 || (after && !strchr(" /:@,)", after)))
+		if (n == 0 || (after && !strchr(" /:@,)]", after)))
 			continue;
 		if (i == 0) {
 			first = after && sure ? n : 0;
@@ -174,7 +175,7 @@ static size_t find_hca(const char *name, size_t *at)
 
 bool fabric_split_name(const char *name, char *host, char *hca, size_t hca_len)
 {
-	static const char signs[] = " /:@,(-_.";
+	static const char signs[] = " /:@,([-_.";
 	size_t at, n = fabric_factory_name(name) ? 0 : find_hca(name, &at), from = 0, to;
 	if (n == 0 || n >= hca_len)
 		return false;
