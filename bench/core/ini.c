@@ -77,6 +77,15 @@ static void on_section(struct reader *r, const char *s, size_t n)
 		neither(r);
 		return;
 	}
+	const char *after = close + 1, *end = s + n;
+	while (after < end && isspace((unsigned char)*after))
+		after++;
+	/* The library would drop it. */
+	if (after < end && *after != '#' && *after != ';') {
+		fb_ini_bad(&r->ini, "behind [SECTION] stands \"%.*s\": a key has a line of its own",
+			(int)(end - after), after);
+		return;
+	}
 	size_t len = (size_t)(close - s - 1);
 	memcpy(name, s + 1, len);
 	name[len] = '\0';

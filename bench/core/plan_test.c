@@ -56,7 +56,8 @@ static void test_begins_with_a_mark(void **state)
 	struct fb_plan p;
 	struct fb_err e;
 	char text[500];
-	snprintf(text, sizeof(text), "\xef\xbb\xbf[a]\n# %0300d\ncommand = topo\nx = ;1; 2\n", 7);
+	snprintf(text, sizeof(text),
+		"\xef\xbb\xbf[a]  ; the first\n# %0300d\ncommand = topo\nx = ;1; 2\n", 7);
 	assert_int_equal(parse(text, &p, &e), 0);
 	assert_string_equal(p.jobs[0].name, "a");
 	assert_int_equal(p.jobs[0].line, 1);
@@ -89,6 +90,8 @@ static void test_bad_plans(void **state)
 		{"[a]\ncommand topo\n", "p.ini:2: neither a comment, nor [SECTION], nor KEY"},
 		{"[a]\ncommand topo\nx = 1\nx = 2\n", "p.ini:2: neither"},
 		{"[a\ncommand = topo\nx = 1\nx = 2\n", "p.ini:1: neither"},
+		{"[a] command = topo\nx = 1\n",
+			"p.ini:1: behind [SECTION] stands \"command = topo\""},
 		{"[]\ncommand = topo\n", "\"\" is no job name"},
 		{"[a;b]\ncommand = topo\n", "\"a;b\" is no job name"},
 		{"[a ;b]\ncommand = topo\n", "\"a ;b\" is no job name"},
