@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Plans end to end on the null benchmark: order, documents, verdicts, interruption, --resume, and what bad plans are told.
-# Prints "ok NAME" or "not ok NAME: why" per check.
-set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-work=$(mktemp -d)
-trap '"${0%/*}/../keep-documents" "$work" run; rm -rf "$work"' EXIT
 
-check() { # name, condition...
+set -uo pipefail
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" run
+
+check() { # NAME CONDITION...
 	local name=$1
 	shift
 	if "$@" > /dev/null 2>&1; then
-		echo "ok $name"
+		verdict "$name" ''
 	else
-		echo "not ok $name: $*; $(tail -n 3 "$work/err" 2> /dev/null | tr '\n' ' ')"
+		verdict "$name" "$*; $(tail -n 3 "$work/err" 2> /dev/null)"
 	fi
 }
-run() { # plan, dir, options...: status in $rc
+plan() { # PLAN DIR OPTION...
 	local plan=$1 dir=$2
 	shift 2
-	timeout 120 "$program" run "$plan" -o "$dir" --no-report "$@" > "$work/out" 2> "$work/err"
-	rc=$?
+	run run "$plan" -o "$dir" --no-report "$@"
 }
-says() { grep -qF -- "$1" "$work/err" "$work/out"; }
+said() { grep -qF -- "$1" "$work/err" "$work/out"; }
 has() { jq -e "$2" "$1"; }
 
 cat > "$work/good.ini" <<'INI'
@@ -38,7 +38,7 @@ ranks = 3
 points = 1
 iters = 200
 INI
-run "$work/good.ini" "$work/good"
+plan "$work/good.ini" "$work/good"
 check run-accepted test "$rc" -eq 0
 check run-all-parts test "$(find "$work/good/parts" -name '*.json' | wc -l)" -eq 4
 check run-verdict has "$work/good/run.json" '.verdict.state == "ACCEPTED" and .verdict.accounted.parts == 4 and .verdict.accounted.complete == 4'
@@ -50,22 +50,22 @@ check run-a-line-a-part test "$(grep -cE '^\[ [1-4]/4\] .* complete ' "$work/err
 check run-a-line-a-point test "$(grep -cE '^\[ [1-4]/4\] .* point ' "$work/err")" -eq 6
 check run-points-in-turn grep -qE '^\[ 1/4\] first +launch 1  point 2/2 +latency [0-9.]+ [mun]?s at 256 B  null/normal/256$' "$work/err"
 check run-no-escapes test "$(tr -cd '\r\033' < "$work/err" | wc -c)" -eq 0
-run "$work/good.ini" "$work/quiet" --parts-only --quiet
+plan "$work/good.ini" "$work/quiet" --parts-only --quiet
 check run-quiet test ! -s "$work/err" -a "$rc" -eq 0
-run "$work/good.ini" "$work/good"
+plan "$work/good.ini" "$work/good"
 check run-never-overwrites test "$rc" -eq 2
-run "$work/good.ini" "$work/good" --resume
+plan "$work/good.ini" "$work/good" --resume
 check resume-of-complete has "$work/good/run.json" '[.plan.parts[].reused] | all'
 
 timeout 20 "$program" run "$work/good.ini" --dry-run > "$work/out" 2> "$work/err"
 check dry-run-status test $? -eq 0
-check dry-run-time says "time needed: about"
+check dry-run-time said "time needed: about"
 
 bad() { # name, text, status wanted, words wanted
 	printf '%s\n' "$2" > "$work/bad.ini"
-	run "$work/bad.ini" "$work/bad"
+	plan "$work/bad.ini" "$work/bad"
 	check "bad-$1-status" test "$rc" -eq "$3"
-	check "bad-$1-words" says "$4"
+	check "bad-$1-words" said "$4"
 	rm -rf "$work/bad"
 }
 bad command '[a]
@@ -80,7 +80,7 @@ bad nokey '[a]' 2 'has no command'
 bad launcher '[a]
 command = null
 launcher = pbs' 2 'not one of local'
-run "$work/nowhere.ini" "$work/none"
+plan "$work/nowhere.ini" "$work/none"
 check bad-missing-plan test "$rc" -eq 2
 
 cat > "$work/fails.ini" <<'INI'
@@ -101,7 +101,7 @@ iters = 50
 ranks = 2
 corrupt = 0:1:17
 INI
-run "$work/fails.ini" "$work/fails"
+plan "$work/fails.ini" "$work/fails"
 check wrong-data-exit test "$rc" -eq 4
 check wrong-data-rejected has "$work/fails/run.json" '.verdict.state == "REJECTED"'
 check missing-accounted has "$work/fails/run.json" '[.plan.parts[].state] | length == 3'
@@ -120,10 +120,10 @@ stall = 0:1
 deadline = 2s
 require = no
 INI
-run "$work/optional.ini" "$work/optional"
+plan "$work/optional.ini" "$work/optional"
 check optional-accepted test "$rc" -eq 0
 sed 's/require = no/require = yes/' "$work/optional.ini" > "$work/required.ini"
-run "$work/required.ini" "$work/required"
+plan "$work/required.ini" "$work/required"
 check required-incomplete has "$work/required/run.json" '.verdict.state == "INCOMPLETE"'
 check required-exit test "$rc" -eq 3
 
@@ -179,9 +179,9 @@ check interrupt-fast test "$took" -lt 3000
 check interrupt-valid has "$work/long/run.json" '.run.outcome == "interrupted"'
 check interrupt-keeps-points has "$work/long/run.json" '([.results[] | select(.job == "quick")] | length >= 2) and ([.results[] | select(.job == "long")] | length >= 2)'
 sed -i 's/points = 8/points = 3/' "$work/long.ini"
-run "$work/long.ini" "$work/long" --resume
+plan "$work/long.ini" "$work/long" --resume
 check resume-refuses-other-plan test "$rc" -eq 2
-run "$work/long/plan.ini" "$work/long" --resume
+plan "$work/long/plan.ini" "$work/long" --resume
 check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
 check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
 
@@ -227,6 +227,8 @@ INI
 if ! command -v mpirun > /dev/null || ! "$program" features | grep -qE '^plug-in mpi +found'; then
 	echo 'skip run-points-mpi: there is no mpirun, or no MPI plug-in'
 else
-	run "$work/mpi.ini" "$work/mpi" --parts-only
+	plan "$work/mpi.ini" "$work/mpi" --parts-only
 	check mpi-points test "$(grep -cE '^\[ 1/1\] ranks +launch 1  point [123]/3 +latency ' "$work/err")" -eq 3
 fi
+
+exit "$bad"
