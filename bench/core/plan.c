@@ -209,9 +209,13 @@ static int check_complete(const struct fb_plan *p, const char *name, struct fb_e
 {
 	for (size_t i = 0; i < p->njobs; i++) {
 		const struct fb_job *j = &p->jobs[i];
-		if (!j->command || !*j->command)
-			return fb_fail_usage(
-				e, "%s:%u: [%s] has no command", name, j->line, j->name);
+		if (j->command && *j->command)
+			continue;
+		fb_fail_usage(e, "%s:%u: [%s] has no command", name, j->line, j->name);
+		for (size_t k = 0; k < j->nkeys; k++)
+			if (fb_edit_distance(j->keys[k].name, "command") <= 2)
+				fb_hint(e, "line %u: did you mean \"command\"?", j->keys[k].line);
+		return e->code;
 	}
 	if (p->njobs == 0)
 		return fb_fail_usage(

@@ -80,8 +80,60 @@ bad nokey '[a]' 2 'has no command'
 bad launcher '[a]
 command = null
 launcher = pbs' 2 'not one of local'
+# All of it is told before anything runs, with the line.
+bad twice '[a]
+command = null
+[a]
+command = null' 2 'bad.ini:3: there are two sections [a]'
+bad key-of-a-plan '[a]
+command = null
+launchs = 3' 2 'did you mean "launches"'
+bad key-for-command '[a]
+comand = null' 2 'line 2: did you mean "command"'
+bad word '[a]
+command = coll all_reduc
+ranks = 2' 2 'did you mean all_reduce'
+bad extra-word '[a]
+command = null more' 2 'unexpected argument "more"'
+bad help '[a]
+command = null --help' 2 'cannot stand in a plan'
+bad server '[a]
+command = verbs serve' 2 'cannot stand in a plan: it writes no results'
+bad nested '[a]
+command = run' 2 'cannot stand in a plan'
+bad output '[a]
+command = null
+output = x.json' 2 'bad.ini:3: [a] output'
+bad ssh-where '[a]
+command = null
+launcher = ssh' 2 'on which hosts?'
+bad two-wheres '[a]
+command = null
+launcher = mpirun
+hosts = a
+hostfile = b' 2 'has hosts and hostfile'
+bad hosts-of-none '[a]
+command = null
+hosts = a,b' 2 'bad.ini:3: [a] hosts says nothing to launcher = local'
+bad per-host '[a]
+command = null
+launcher = mpirun
+ranks-per-host = 0' 2 'bad.ini:4: [a] ranks-per-host = 0'
+bad time '[a]
+command = null
+time = soon' 2 'bad.ini:3: [a] time = soon'
+bad ranks-of-one '[a]
+command = topo fabric
+ranks = 2' 2 'is no command of several ranks'
 plan "$work/nowhere.ini" "$work/none"
 check bad-missing-plan test "$rc" -eq 2
+
+# A launcher that is not there is a part that is missing, with the reason, and no hang.
+printf '[a]\ncommand = null\nlauncher = srun\nranks = 2\n' > "$work/gone.ini"
+rc=0
+timeout 60 env PATH=/nonexistent "$program" run "$work/gone.ini" -o "$work/gone-launcher" --parts-only > "$work/out" 2> "$work/err" || rc=$?
+check launcher-missing-exit test "$rc" -eq 3
+check launcher-missing-told has "$work/gone-launcher/run.json" '.plan.parts[0] | .state == "missing" and .reason == "srun is not installed or not in PATH"'
 
 cat > "$work/fails.ini" <<'INI'
 [good]
