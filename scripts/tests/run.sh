@@ -237,6 +237,27 @@ plan "$work/long/plan.ini" "$work/long" --resume
 check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
 check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
 
+# A disk that is full, here a limit on a file's size: told, with what had fitted kept, and --resume goes on.
+cat > "$work/full.ini" <<'INI'
+[quick]
+command = null
+points = 1
+iters = 50
+INI
+plan "$work/full.ini" "$work/fits" --parts-only
+printf '[large]\ncommand = null\npoints = 12\niters = 3000\n' >> "$work/full.ini"
+(
+	ulimit -f $(($(stat -c %s "$work/fits/run.json") / 1024 + 3))
+	plan "$work/full.ini" "$work/full" --parts-only
+	exit "$rc"
+)
+check full-exit test $? -eq 3
+check full-words said 'File too large'
+check full-keeps has "$work/full/run.json" '[.results[].job] == ["quick"]'
+check full-leaves-nothing-half test "$(find "$work/full" -name '*.tmp*' | wc -l)" -eq 0
+plan "$work/full.ini" "$work/full" --parts-only --resume
+check full-resumes has "$work/full/run.json" '.verdict.state == "ACCEPTED" and ([.plan.parts[].reused] == [true, false])'
+
 # On a terminal: one line, with the point of how many, the time left and the last value; nothing of it is left behind,
 # and no line a point.
 cat > "$work/points.ini" <<'INI'
