@@ -128,6 +128,9 @@ ranks = 2' 2 'is no command of several ranks'
 plan "$work/nowhere.ini" "$work/none"
 check bad-missing-plan test "$rc" -eq 2
 
+run run "$work/good.ini" -o ''
+check bad-empty-dir test "$rc" -eq 2
+
 # A launcher that is not there is a part that is missing, with the reason, and no hang.
 printf '[a]\ncommand = null\nlauncher = srun\nranks = 2\n' > "$work/gone.ini"
 rc=0
@@ -237,6 +240,12 @@ plan "$work/long/plan.ini" "$work/long" --resume
 check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
 check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
 
+# What was measured under a plan that nobody has any more is not joined with a new one.
+rm "$work/long/plan.ini"
+plan "$work/long.ini" "$work/long" --resume
+check resume-without-plan test "$rc" -eq 2
+check resume-without-plan-words said 'nothing tells what'
+
 # A disk that is full, here a limit on a file's size: told, with what had fitted kept, and --resume goes on.
 cat > "$work/full.ini" <<'INI'
 [quick]
@@ -257,6 +266,32 @@ check full-keeps has "$work/full/run.json" '[.results[].job] == ["quick"]'
 check full-leaves-nothing-half test "$(find "$work/full" -name '*.tmp*' | wc -l)" -eq 0
 plan "$work/full.ini" "$work/full" --parts-only --resume
 check full-resumes has "$work/full/run.json" '.verdict.state == "ACCEPTED" and ([.plan.parts[].reused] == [true, false])'
+
+# A folder that cannot be written: /proc for everybody, root too.
+plan "$work/good.ini" /proc/nowhere
+check read-only-exit test "$rc" -eq 3
+check read-only-words said 'give -o a folder where you may write'
+
+# A signal while the report is drawn ends that as well, and all that was measured stays.
+mkdir "$work/bin"
+printf '#!/bin/sh\n: >"%s/drawing"\nexec sleep 60\n' "$work" > "$work/bin/gnuplot"
+chmod +x "$work/bin/gnuplot"
+PATH=$work/bin:$PATH "$program" run "$work/full.ini" -o "$work/drawn" > "$work/out" 2> "$work/err" &
+pid=$!
+for _ in $(seq 300); do
+	if [[ -e $work/drawing ]]; then break; fi
+	sleep 0.1
+done
+kill -TERM "$pid"
+wait "$pid"
+check report-stopped-exit test $? -eq 3
+check report-stopped-words said "\`fabricbench report $work/drawn\` makes it from run.json"
+check report-stopped-keeps has "$work/drawn/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
+left=''
+for file in /proc/[0-9]*/cmdline; do
+	if { tr '\0' ' ' < "$file"; } 2> /dev/null | grep -qF -- "report $work/drawn"; then left=$file; fi
+done
+check report-stopped-leaves-no-child test -z "$left"
 
 # On a terminal: one line, with the point of how many, the time left and the last value; nothing of it is left behind,
 # and no line a point.
