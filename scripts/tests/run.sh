@@ -87,9 +87,9 @@ command = null
 command = null' 2 'bad.ini:3: there are two sections [a]'
 bad key-of-a-plan '[a]
 command = null
-launchs = 3' 2 'did you mean "launches"'
+launchess = 3' 2 'did you mean "launches"'
 bad key-for-command '[a]
-comand = null' 2 'line 2: did you mean "command"'
+commandd = null' 2 'line 2: did you mean "command"'
 bad word '[a]
 command = coll all_reduc
 ranks = 2' 2 'did you mean all_reduce'
