@@ -190,12 +190,12 @@ format:
 lint: $(O)/compile_commands.json $(O)/gen/embed.h $(O)/gen/version.h
 	@scripts/lint $(O) $(SRC) bench/main.c
 FUZZ_SECONDS ?= 60
-## fuzz: every fuzz target for FUZZ_SECONDS (60) with clang's libFuzzer and the sanitizers
+## fuzz: every fuzz target for FUZZ_SECONDS (60) with clang's libFuzzer and the sanitizers; FUZZ_SEED repeats a run
 fuzz:
 	@$(MAKE) --no-print-directory CC=clang SAN=address,undefined EXTRA_CFLAGS=-fsanitize=fuzzer-no-link fuzz-run
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ_BIN)
-	@scripts/fuzz $(FUZZ_SECONDS) $(FUZZ_BIN)
+	@FUZZ_SEED=$(FUZZ_SEED) scripts/fuzz $(FUZZ_SECONDS) $(FUZZ_BIN)
 ## bench: measure the suite itself: ratios, taken in turn, with intervals
 bench: all tests
 	@FABRICBENCH=$(CURDIR)/$(PROGRAM) scripts/bench

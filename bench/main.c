@@ -3,6 +3,7 @@
  * fabricbench: the table of commands. The only file that knows every module, and the only one that
  * may end the process.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,9 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 int main(int argc, char **argv)
 {
 	fb_log_init();
+	/* A limit on a file's size (ulimit -f) is then an error of write(), told like a full disk,
+	 * and not a death without a word. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
 		printf("fabricbench %s (%s)\n", FB_VERSION, FB_GIT);
 		return FB_EXIT_OK;

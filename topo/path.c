@@ -49,8 +49,7 @@ static size_t given_row(const struct topo *t, const struct topo_dev *d)
 							     : t->n_gpus + t->n_rdma);
 }
 
-/** Links of one GPU to an NVSwitch. */
-static unsigned switch_links(const struct topo *t, size_t gpu)
+unsigned topo_switch_links(const struct topo *t, size_t gpu)
 {
 	unsigned n = 0;
 
@@ -77,8 +76,8 @@ unsigned topo_fast_links(const struct topo *t, size_t a, size_t b)
 	}
 	if (ab || ba)
 		return ab > ba ? ab : ba;
-	ab = switch_links(t, a);
-	ba = switch_links(t, b);
+	ab = topo_switch_links(t, a);
+	ba = topo_switch_links(t, b);
 	return ab < ba ? ab : ba;
 }
 

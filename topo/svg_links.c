@@ -45,18 +45,6 @@ static void label(const struct ring *r, double x, double y, const char *style, c
 	fb_strbuf_add(r->o, "</text>\n");
 }
 
-/** Links of one GPU to switches. */
-static unsigned to_switches(const struct topo *t, size_t gpu)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < t->n_fast; i++)
-		if (t->fast[i].gpu == (int)gpu && t->fast[i].peer < 0 &&
-			t->fast[i].peer_class >> 8 == 0x0680)
-			n += t->fast[i].count;
-	return n;
-}
-
 /** Links of a pair that some end names directly. */
 static unsigned direct(const struct topo *t, size_t a, size_t b)
 {
@@ -110,7 +98,7 @@ static bool spokes(const struct ring *r)
 	char text[16];
 
 	for (size_t g = 0; g < r->t->n_gpus; g++) {
-		unsigned n = to_switches(r->t, g);
+		unsigned n = topo_switch_links(r->t, g);
 
 		if (!n)
 			continue;

@@ -31,7 +31,7 @@ static inline void tree_fail(const char *what, const char *path)
 
 static inline void tree_new(struct test_tree *tree)
 {
-	snprintf(tree->dir, sizeof(tree->dir), "/tmp/fabricbench-tree-XXXXXX");
+	*tree = (struct test_tree){"/tmp/fabricbench-tree-XXXXXX"};
 	if (!mkdtemp(tree->dir))
 		tree_fail("mkdtemp", tree->dir);
 }

@@ -101,4 +101,7 @@ double topo_fast_bandwidth(const struct topo *t, size_t a, size_t b);
 /** Number of devices other than GPUs in devs. */
 size_t topo_count_nics(const struct topo_dev *devs, size_t n);
 
+/** NVLinks of one GPU to NVSwitches. */
+unsigned topo_switch_links(const struct topo *t, size_t gpu);
+
 #endif

@@ -44,12 +44,12 @@ static void compare_golden(const char *name, const char *suffix, const char *tex
 	}
 	if (fb_read_file(path, 1 << 20, &want, &len, &e) != 0)
 		fail_msg("%s", e.msg);
-	if (len != strlen(text) || memcmp(want, text, len) != 0) {
-		fprintf(stderr, "%s differs; got:\n%s", path, text);
-		free(want);
-		fail();
-	}
+	bool same = len == strlen(text) && memcmp(want, text, len) == 0;
+
 	free(want);
+	if (!same)
+		fprintf(stderr, "%s differs; got:\n%s", path, text);
+	assert_true(same);
 }
 
 static void golden(const char *dir, const char *name)

@@ -1,99 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Plans by libinih. The packaged library continues values over indented lines and cuts them at "
- * ;": both are switched off here by handing it prepared lines. Its buffers are 200 bytes a line and
- * 50 a name, and it cuts silently: longer input is refused by name before it gets there.
- */
+/* What a plan's sections and keys mean; ini.h reads them. */
 #include "bench/core/plan.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/core/ini.h"
 #include "bench/core/json.h"
 #include "bench/core/units.h"
 
 #define MAX_JOBS     256
 #define MAX_KEYS     64
-#define MAX_LINE     190 /* libinih's buffer less our own marks */
+#define MAX_NAME     40
 #define MAX_KEY      48
-#define INLINE_MARK  '\x01' /* stands for a ';' that libinih would take for a comment */
 #define MAX_LAUNCHES 1000
 #define MAX_RANKS    1048576
 
 const char *const fb_launcher_names[] = {"local", "ssh", "mpirun", "srun", "lab", NULL};
 
 struct reader {
-	const char *text, *end, *name;
-	unsigned line;
+	struct fb_ini *ini; /* where we are, for messages */
 	struct fb_plan *plan;
-	char section[41];
-	struct fb_job *job; /* NULL inside [plan] */
+	struct fb_job *job; /* NULL inside [plan], and before the first section */
+	bool had_plan;
 	unsigned defaults_launches;
 	uint64_t defaults_deadline_ns;
-	struct fb_err *e;
-	int rc;
 };
-
-static int bad(struct reader *r, const char *fmt, ...) FB_PRINTF(2, 3);
-static int bad(struct reader *r, const char *fmt, ...)
-{
-	char why[400];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(why, sizeof(why), fmt, ap);
-	va_end(ap);
-	if (r->rc == 0)
-		r->rc = fb_fail_usage(r->e, "%s:%u: %s", r->name, r->line, why);
-	return 0; /* libinih: an error on this line */
-}
-
-static int copy_line(struct reader *r, const char *s, size_t n, char *out, int cap)
-{
-	while (n > 0 &&
-		isspace((unsigned char)*s)) { /* an indented line is a line, not a continuation */
-		s++;
-		n--;
-	}
-	while (n > 0 && isspace((unsigned char)s[n - 1]))
-		n--;
-	if (n > MAX_LINE || (int)n + 2 > cap) {
-		bad(r, "the line has %zu bytes; a plan's line may have %d", n, MAX_LINE);
-		return -1;
-	}
-	bool comment = n > 0 && (*s == ';' || *s == '#');
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-		if (c < 0x20 && c != '\t') {
-			bad(r, "control character 0x%02x", c);
-			return -1;
-		}
-		out[i] = c == ';' && !comment && i > 0 && isspace((unsigned char)s[i - 1])
-				 ? INLINE_MARK
-				 : s[i];
-	}
-	out[n] = '\n';
-	out[n + 1] = '\0';
-	return 0;
-}
-
-/* libinih's fgets: one prepared line. Ends early once an error is recorded. */
-static char *next_line(char *out, int cap, void *arg)
-{
-	struct reader *r = arg;
-	if (r->rc != 0 || r->text >= r->end)
-		return NULL;
-	const char *nl = memchr(r->text, '\n', (size_t)(r->end - r->text));
-	size_t n = (size_t)((nl ? nl : r->end) - r->text);
-	r->line++;
-	if (copy_line(r, r->text, n, out, cap) != 0)
-		return NULL;
-	r->text += n + (nl ? 1 : 0);
-	return out;
-}
 
 static struct fb_job *find_job(struct fb_plan *p, const char *name)
 {
@@ -111,36 +46,39 @@ static int name_ok(const char *s)
 	return *s != '\0' && *s != '.' && *s != '-';
 }
 
-static int enter_section(struct reader *r, const char *section)
+/* A section that opens twice would merge silently: it may not. */
+static int on_section(struct fb_ini *ini, void *arg, const char *section)
 {
-	if (*section == '\0')
-		return bad(r, "a key stands before the first [job]");
-	if (strlen(section) > 40)
-		return bad(r, "the job name \"%s...\" is longer than 40 characters", r->section);
-	snprintf(r->section, sizeof(r->section), "%.40s", section);
+	struct reader *r = arg;
+	bool plan = strcmp(section, "plan") == 0;
+	r->ini = ini;
 	r->job = NULL;
-	if (strcmp(section, "plan") == 0)
-		return 1;
+	if (strlen(section) > MAX_NAME)
+		return fb_ini_bad(ini, "the job name \"%.40s...\" is longer than %d characters",
+			section, MAX_NAME);
 	if (!name_ok(section))
-		return bad(r, "\"%s\" is no job name: letters, digits, '-', '_' and '.' only",
-			section);
-	if (find_job(r->plan, section))
-		return bad(r, "there are two jobs named \"%s\"", section);
+		return fb_ini_bad(ini,
+			"\"%s\" is no job name: letters, digits, '-', '_' and '.' only", section);
+	if (plan ? r->had_plan : find_job(r->plan, section) != NULL)
+		return fb_ini_bad(ini, "there are two sections [%s]", section);
+	if (plan) {
+		r->had_plan = true;
+		return 0;
+	}
 	if (r->plan->njobs >= MAX_JOBS)
-		return bad(r, "more than %d jobs", MAX_JOBS);
+		return fb_ini_bad(ini, "more than %d jobs", MAX_JOBS);
 	struct fb_job *jobs = realloc(r->plan->jobs, (r->plan->njobs + 1) * sizeof(*jobs));
 	if (!jobs)
-		return bad(r, "out of memory");
+		return fb_ini_bad(ini, "out of memory");
 	r->plan->jobs = jobs;
 	r->job = &jobs[r->plan->njobs++];
-	memset(r->job, 0, sizeof(*r->job));
-	memcpy(r->job->name, r->section, sizeof(r->section));
-	r->job->line = r->line;
-	r->job->require = true;
-	r->job->ranks = 1;
-	r->job->launches = r->defaults_launches;
-	r->job->deadline_ns = r->defaults_deadline_ns;
-	return 1;
+	*r->job = (struct fb_job){.line = ini->line,
+		.require = true,
+		.ranks = 1,
+		.launches = r->defaults_launches,
+		.deadline_ns = r->defaults_deadline_ns};
+	snprintf(r->job->name, sizeof(r->job->name), "%s", section);
+	return 0;
 }
 
 static int parse_count(
@@ -149,27 +87,28 @@ static int parse_count(
 	uint64_t v;
 	struct fb_err e = {0};
 	if (fb_parse_u64(value, 1, max, &v, &e) != 0)
-		return bad(r, "%s = %s: %s", key, value, e.msg);
+		return fb_ini_bad(r->ini, "%s = %s: %s", key, value, e.msg);
 	*out = (unsigned)v;
-	return 1;
+	return 0;
 }
 
 static int parse_deadline(struct reader *r, const char *value, uint64_t *out)
 {
 	struct fb_err e = {0};
 	if (fb_parse_duration(value, out, &e) != 0)
-		return bad(r, "deadline = %s: %s", value, e.msg);
+		return fb_ini_bad(r->ini, "deadline = %s: %s", value, e.msg);
 	if (*out == 0)
-		return bad(r, "deadline = %s: a job needs some time", value);
-	return 1;
+		return fb_ini_bad(r->ini, "deadline = %s: a job needs some time", value);
+	return 0;
 }
 
 static int set_string(struct reader *r, char **to, const char *key, const char *value)
 {
 	if (*to)
-		return bad(r, "%s stands twice in [%s]", key, r->section);
+		return fb_ini_bad(
+			r->ini, "%s stands twice in [%s]", key, r->job ? r->job->name : "plan");
 	*to = strdup(value);
-	return *to ? 1 : bad(r, "out of memory");
+	return *to ? 0 : fb_ini_bad(r->ini, "out of memory");
 }
 
 static int plan_key(struct reader *r, const char *key, const char *value)
@@ -179,12 +118,14 @@ static int plan_key(struct reader *r, const char *key, const char *value)
 	if (strcmp(key, "scope") == 0)
 		return set_string(r, &r->plan->scope, key, value);
 	if (r->plan->njobs > 0)
-		return bad(r, "[plan] gives defaults, so it stands before the first job");
+		return fb_ini_bad(
+			r->ini, "[plan] gives defaults, so it stands before the first job");
 	if (strcmp(key, "launches") == 0)
 		return parse_count(r, key, value, MAX_LAUNCHES, &r->defaults_launches);
 	if (strcmp(key, "deadline") == 0)
 		return parse_deadline(r, value, &r->defaults_deadline_ns);
-	return bad(r, "[plan] knows title, scope, launches and deadline, not \"%s\"", key);
+	return fb_ini_bad(
+		r->ini, "[plan] knows title, scope, launches and deadline, not \"%s\"", key);
 }
 
 static int parse_launcher(struct reader *r, const char *value)
@@ -192,10 +133,10 @@ static int parse_launcher(struct reader *r, const char *value)
 	for (int i = 0; fb_launcher_names[i]; i++) {
 		if (strcmp(value, fb_launcher_names[i]) == 0) {
 			r->job->launcher = (enum fb_launcher)i;
-			return 1;
+			return 0;
 		}
 	}
-	return bad(r, "launcher = %s: not one of local, ssh, mpirun, srun, lab", value);
+	return fb_ini_bad(r->ini, "launcher = %s: not one of local, ssh, mpirun, srun, lab", value);
 }
 
 static int parse_require(struct reader *r, const char *value)
@@ -205,10 +146,10 @@ static int parse_require(struct reader *r, const char *value)
 	for (int i = 0; i < 4; i++) {
 		if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
 			r->job->require = strcmp(value, yes[i]) == 0;
-			return 1;
+			return 0;
 		}
 	}
-	return bad(r, "require = %s: yes or no", value);
+	return fb_ini_bad(r->ini, "require = %s: yes or no", value);
 }
 
 static int option_key(struct reader *r, const char *key, const char *value)
@@ -216,22 +157,22 @@ static int option_key(struct reader *r, const char *key, const char *value)
 	struct fb_job *j = r->job;
 	for (size_t i = 0; i < j->nkeys; i++)
 		if (strcmp(j->keys[i].name, key) == 0)
-			return bad(r, "%s stands twice in [%s] (first in line %u)", key, j->name,
-				j->keys[i].line);
+			return fb_ini_bad(r->ini, "%s stands twice in [%s] (first in line %u)", key,
+				j->name, j->keys[i].line);
 	if (j->nkeys >= MAX_KEYS)
-		return bad(r, "more than %d keys in [%s]", MAX_KEYS, j->name);
+		return fb_ini_bad(r->ini, "more than %d keys in [%s]", MAX_KEYS, j->name);
 	struct fb_plan_key *keys = realloc(j->keys, (j->nkeys + 1) * sizeof(*keys));
 	if (!keys)
-		return bad(r, "out of memory");
+		return fb_ini_bad(r->ini, "out of memory");
 	j->keys = keys;
-	struct fb_plan_key k = {.name = strdup(key), .value = strdup(value), .line = r->line};
+	struct fb_plan_key k = {.name = strdup(key), .value = strdup(value), .line = r->ini->line};
 	if (!k.name || !k.value) {
 		free(k.name);
 		free(k.value);
-		return bad(r, "out of memory");
+		return fb_ini_bad(r->ini, "out of memory");
 	}
 	keys[j->nkeys++] = k;
-	return 1;
+	return 0;
 }
 
 static int job_key(struct reader *r, const char *key, const char *value)
@@ -251,118 +192,56 @@ static int job_key(struct reader *r, const char *key, const char *value)
 	return option_key(r, key, value);
 }
 
-static int on_key(void *user, const char *section, const char *key, const char *value)
+static int on_key(
+	struct fb_ini *ini, void *arg, const char *section, const char *key, const char *value)
 {
-	struct reader *r = user;
-	char buf[256];
-	if (r->rc != 0)
-		return 0;
-	if (strlen(section) > 40)
-		return bad(r, "the job name \"%.40s...\" is longer than 40 characters", section);
-	if (strcmp(section, r->section) != 0 || r->section[0] == '\0') {
-		if (!enter_section(r, section))
-			return 0;
-	}
+	struct reader *r = arg;
+	r->ini = ini;
+	if (*section == '\0')
+		return fb_ini_bad(ini, "a key stands before the first [job]");
 	if (strlen(key) > MAX_KEY)
-		return bad(r, "the key \"%.20s...\" is longer than %d characters", key, MAX_KEY);
-	snprintf(buf, sizeof(buf), "%s", value);
-	for (char *c = buf; *c; c++)
-		if (*c == INLINE_MARK)
-			*c = ';';
-	return r->job ? job_key(r, key, buf) : plan_key(r, key, buf);
+		return fb_ini_bad(
+			ini, "the key \"%.20s...\" is longer than %d characters", key, MAX_KEY);
+	return r->job ? job_key(r, key, value) : plan_key(r, key, value);
 }
 
-/* The next "[name]" from *s on: its name and line; false at the end. libinih itself does not report
- * sections. */
-static bool next_section(
-	const char **s, const char *end, unsigned *line, char *name, size_t cap, size_t *len)
+static int check_complete(const struct fb_plan *p, const char *name, struct fb_err *e)
 {
-	while (*s < end) {
-		const char *nl = memchr(*s, '\n', (size_t)(end - *s));
-		const char *stop = nl ? nl : end;
-		const char *c = *s;
-		*s = nl ? nl + 1 : end;
-		(*line)++;
-		while (c < stop && isspace((unsigned char)*c))
-			c++;
-		const char *close =
-			c < stop && *c == '[' ? memchr(c, ']', (size_t)(stop - c)) : NULL;
-		if (close) {
-			*len = (size_t)(close - c - 1);
-			snprintf(name, cap, "%.*s", (int)(*len < cap ? *len : cap - 1), c + 1);
-			return true;
-		}
+	for (size_t i = 0; i < p->njobs; i++) {
+		const struct fb_job *j = &p->jobs[i];
+		if (j->command && *j->command)
+			continue;
+		fb_fail_usage(e, "%s:%u: [%s] has no command", name, j->line, j->name);
+		for (size_t k = 0; k < j->nkeys; k++)
+			if (fb_edit_distance(j->keys[k].name, "command") <= 2)
+				fb_hint(e, "line %u: did you mean \"command\"?", j->keys[k].line);
+		return e->code;
 	}
-	return false;
-}
-
-/* A section that opens twice would merge silently, and one without keys would vanish: neither may.
- */
-static int check_sections(struct reader *r, const char *text)
-{
-	char name[41], other[41];
-	size_t len, other_len, n = 0;
-	unsigned line = 0;
-	for (const char *s = text; next_section(&s, r->end, &line, name, sizeof(name), &len);) {
-		unsigned first = 0;
-		const char *t = text;
-		if (len > 40)
-			return fb_fail_usage(r->e,
-				"%s:%u: the job name is longer than 40 characters", r->name, line);
-		if (++n > MAX_JOBS + 1)
-			return fb_fail_usage(
-				r->e, "%s:%u: more than %d jobs", r->name, line, MAX_JOBS);
-		while (next_section(&t, s, &first, other, sizeof(other), &other_len) &&
-			first < line)
-			if (strcmp(other, name) == 0)
-				return fb_fail_usage(r->e, "%s:%u: there are two sections [%s]",
-					r->name, line, name);
-	}
-	return 0;
-}
-
-static int check_complete(struct reader *r, const char *text)
-{
-	char name[41];
-	size_t len;
-	unsigned line = 0;
-	for (const char *s = text; next_section(&s, r->end, &line, name, sizeof(name), &len);) {
-		const struct fb_job *j = find_job(r->plan, name);
-		if (strcmp(name, "plan") != 0 && (!j || !j->command || !*j->command))
-			return fb_fail_usage(
-				r->e, "%s:%u: [%s] has no command", r->name, line, name);
-	}
-	if (r->plan->njobs == 0)
-		return fb_fail_usage(r->e,
-			"%s: no job: a plan needs at least one [name] with command = ...", r->name);
+	if (p->njobs == 0)
+		return fb_fail_usage(
+			e, "%s: no job: a plan needs at least one [name] with command = ...", name);
 	return 0;
 }
 
 int fb_plan_parse(
 	const char *text, size_t len, const char *name, struct fb_plan *p, struct fb_err *e)
 {
-	struct reader r = {.text = text, .end = text + len, .name = name, .plan = p, .e = e};
-	r.defaults_launches = 1;
-	r.defaults_deadline_ns = 10ull * 60 * 1000000000;
+	static const struct fb_ini_form form = {
+		.key = on_key, .section = on_section, .semicolons = true};
+	struct reader r = {
+		.plan = p, .defaults_launches = 1, .defaults_deadline_ns = 10ull * 60 * 1000000000};
 	memset(p, 0, sizeof(*p));
 	if (memchr(text, '\0', len))
 		return fb_fail_usage(e, "%s: contains a NUL byte: not a text file", name);
-	int rc = check_sections(&r, text);
-	if (rc != 0)
-		return rc;
 	p->path = strdup(name);
 	if (!p->path)
 		return fb_fail(e, FB_EXIT_UNMEASURED, ENOMEM, "%s: out of memory", name);
-	rc = ini_parse_stream(next_line, &r, on_key, &r);
-	if (r.rc == 0 && rc != 0) {
-		r.line = rc > 0 ? (unsigned)rc : r.line;
-		bad(&r, "neither [name] nor key = value");
-	}
-	if (r.rc == 0)
-		r.rc = check_complete(&r, text);
-	if (r.rc != 0)
+	int rc = fb_ini_parse_form(text, len, name, &form, &r, e);
+	if (rc == 0)
+		rc = check_complete(p, name, e);
+	if (rc != 0)
 		fb_plan_free(p);
-	return r.rc;
+	return rc;
 }
 
 int fb_plan_load(const char *path, struct fb_plan *p, struct fb_err *e)

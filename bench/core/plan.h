@@ -29,8 +29,8 @@ struct fb_plan_key {
 };
 struct fb_job {
 	char name[41];
-	char *command; /**< "verbs latency" */
-	unsigned line;
+	char *command;  /**< "verbs latency" */
+	unsigned line;  /**< of its section */
 	unsigned ranks; /**< 1 by default */
 	enum fb_launcher launcher;
 	unsigned launches;    /**< 1 by default */
@@ -48,8 +48,8 @@ struct fb_plan {
 /**
  * Read a plan. Option names are checked by the caller (main.c knows the commands).
  * @return 0, or -EINVAL/-errno with file:line and cause (exit 2): no command, unknown launcher,
- * name twice, too long, key outside a section, key twice, more than 256 jobs, line over 4 KiB, NUL
- * byte
+ * name twice, too long, key outside a section, key twice, more than 256 jobs, a line over
+ * FB_INI_MAX_LINE (ini.h), NUL byte
  */
 int fb_plan_load(const char *path, struct fb_plan *p, struct fb_err *e) FB_MUST_CHECK;
 int fb_plan_parse(const char *text, size_t len, const char *name, struct fb_plan *p,

@@ -2,6 +2,7 @@
 /* Plans: what is read, and what each kind of bad plan is told. */
 #include "bench/core/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "bench/core/test.h"
@@ -48,6 +49,23 @@ static void test_indented_line_is_a_line(void **state)
 	fb_plan_free(&p);
 }
 
+/* Some editors put a mark before UTF-8; a comment may be longer than a line with a meaning. */
+static void test_begins_with_a_mark(void **state)
+{
+	(void)state;
+	struct fb_plan p;
+	struct fb_err e;
+	char text[500];
+	snprintf(text, sizeof(text),
+		"\xef\xbb\xbf[a]  ; the first\n# %0300d\ncommand = topo\nx = ;1; 2\n", 7);
+	assert_int_equal(parse(text, &p, &e), 0);
+	assert_string_equal(p.jobs[0].name, "a");
+	assert_int_equal(p.jobs[0].line, 1);
+	assert_string_equal(p.jobs[0].keys[0].value, ";1; 2");
+	assert_int_equal(p.jobs[0].keys[0].line, 4);
+	fb_plan_free(&p);
+}
+
 static void test_bad_plans(void **state)
 {
 	(void)state;
@@ -69,7 +87,19 @@ static void test_bad_plans(void **state)
 		{"[a]\ncommand = topo\nrequire = perhaps\n", "yes or no"},
 		{"[a b]\ncommand = topo\n", "is no job name"},
 		{"[aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\ncommand = topo\n", "longer than 40"},
-		{"[a]\ncommand topo\n", "neither [name] nor key"},
+		{"[a]\ncommand topo\n", "p.ini:2: neither a comment, nor [SECTION], nor KEY"},
+		{"[a]\ncommand topo\nx = 1\nx = 2\n", "p.ini:2: neither"},
+		{"[a\ncommand = topo\nx = 1\nx = 2\n", "p.ini:1: neither"},
+		{"[a] command = topo\nx = 1\n",
+			"p.ini:1: behind [SECTION] stands \"command = topo\""},
+		{"[]\ncommand = topo\n", "\"\" is no job name"},
+		{"[a;b]\ncommand = topo\n", "\"a;b\" is no job name"},
+		{"[a ;b]\ncommand = topo\n", "\"a ;b\" is no job name"},
+		{"[plan]\ntitle = x\n[plan]\nscope = y\n[a]\ncommand = topo\n",
+			"p.ini:3: there are two sections [plan]"},
+		{"[a]\ncommand = topo\n\n[b]\n# nothing\n[c]\ncommand = topo\n",
+			"p.ini:4: [b] has no command"},
+		{"[plan]\ntitle = x\ntitle = y\n", "p.ini:3: title stands twice in [plan]"},
 		{"[a]\ncommand = topo\n[plan]\nlaunches = 2\n", "before the first job"},
 		{"[plan]\nname = x\n", "[plan] knows"},
 		{"[a]\ncommand = to\x01po\n", "control character"},
@@ -108,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_jobs),
 		cmocka_unit_test(test_indented_line_is_a_line),
+		cmocka_unit_test(test_begins_with_a_mark),
 		cmocka_unit_test(test_bad_plans),
 		cmocka_unit_test(test_limits),
 	};

@@ -127,6 +127,7 @@ static int spawn(
 	sigaddset(&def, SIGTERM);
 	sigaddset(&def, SIGHUP);
 	sigaddset(&def, SIGPIPE);
+	sigaddset(&def, SIGXFSZ);
 	posix_spawnattr_setsigmask(&at, &none);
 	posix_spawnattr_setsigdefault(&at, &def);
 	posix_spawnattr_setpgroup(&at, 0);

@@ -180,6 +180,15 @@ static int dry_run(const struct run *r)
 	return FB_EXIT_OK;
 }
 
+static int make_dir(const char *path, struct fb_err *e)
+{
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		return 0;
+	fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make %s: %s", path, strerror(errno));
+	fb_hint(e, "give -o a folder where you may write");
+	return e->code;
+}
+
 static int make_dirs(const struct run *r, bool resume, struct fb_err *e)
 {
 	char path[4096];
@@ -193,17 +202,22 @@ static int make_dirs(const struct run *r, bool resume, struct fb_err *e)
 	for (char *s = strchr(r->dir + 1, '/');; s = strchr(s + 1, '/')) {
 		snprintf(path, sizeof(path), "%.*s", (int)(s ? s - r->dir : (long)strlen(r->dir)),
 			r->dir);
-		if (mkdir(path, 0755) != 0 && errno != EEXIST)
-			return fb_fail(e, FB_EXIT_UNMEASURED, errno, "cannot make %s: %s", path,
-				strerror(errno));
+		int rc = make_dir(path, e);
+		if (rc != 0)
+			return rc;
 		if (!s)
 			break;
 	}
 	snprintf(path, sizeof(path), "%s/parts", r->dir);
-	if (mkdir(path, 0755) != 0 && errno != EEXIST)
-		return fb_fail(
-			e, FB_EXIT_UNMEASURED, errno, "cannot make %s: %s", path, strerror(errno));
-	return 0;
+	return make_dir(path, e);
+}
+
+static bool any_part(const struct run *r)
+{
+	for (size_t i = 0; i < r->nparts; i++)
+		if (access(r->parts[i].path, F_OK) == 0)
+			return true;
+	return false;
 }
 
 /* The plan is kept beside the results; going on with another plan would join what does not belong
@@ -214,11 +228,15 @@ static int keep_plan(const struct run *r, bool resume, struct fb_err *e)
 	size_t old_len = 0, len = 0;
 	snprintf(path, sizeof(path), "%s/plan.ini", r->dir);
 	int rc = fb_read_file(r->plan.path, 1u << 20, &now, &len, e);
-	if (rc == 0 && resume && fb_read_file(path, 1u << 20, &old, &old_len, NULL) == 0 &&
-		(old_len != len || memcmp(old, now, len) != 0)) {
+	bool known = resume && rc == 0 && fb_read_file(path, 1u << 20, &old, &old_len, NULL) == 0;
+	if (known && (old_len != len || memcmp(old, now, len) != 0)) {
 		rc = fb_fail_usage(
 			e, "%s is not the plan that %s was started with", r->plan.path, r->dir);
 		fb_hint(e, "resume with %s, or start a new -o", path);
+	} else if (resume && rc == 0 && !known && any_part(r)) {
+		rc = fb_fail_usage(
+			e, "cannot read %s: nothing tells what %s was started with", path, r->dir);
+		fb_hint(e, "start a new -o");
 	}
 	if (rc == 0)
 		rc = fb_write_file_atomic(path, now, len, e);
@@ -265,7 +283,8 @@ static void take_topology(struct run *r, struct fb_doc *doc)
 	fb_proc_result_free(&res);
 }
 
-static void make_report(const struct run *r)
+/* @return whether there is one */
+static bool make_report(const struct run *r)
 {
 	char html[4096];
 	struct fb_proc_result res;
@@ -276,13 +295,14 @@ static void make_report(const struct run *r)
 	snprintf(html, sizeof(html), "%s/report.html", r->dir);
 	if (res.err && res.err[0])
 		fprintf(stderr, "%s", res.err);
-	if (rc == 0 && res.status == 0)
+	bool made = rc == 0 && res.status == 0;
+	if (made)
 		printf("report:  %s\n", html);
 	else
-		fb_error("no report: %s",
-			rc != 0 ? e.msg
-				: "see the lines above; `fabricbench report DIR` makes it from run.json");
+		fb_error("no report: %s; `fabricbench report %s` makes it from run.json",
+			rc != 0 ? e.msg : "see the lines above", r->dir);
 	fb_proc_result_free(&res);
+	return made;
 }
 
 /* The last result that a part brought, if it brought any. */
@@ -375,7 +395,10 @@ static int execute(
 		.anonymous = cfg->anonymous,
 		.timeout = cfg->timeout_ns,
 		.seed = cfg->seed};
-	int rc = make_dirs(r, cfg->resume, e);
+	/* From the first file on a signal leaves a document. */
+	int rc = fb_stop_watch(e);
+	if (rc == 0)
+		rc = make_dirs(r, cfg->resume, e);
 	if (rc == 0)
 		rc = keep_plan(r, cfg->resume, e);
 	if (rc != 0)
@@ -396,12 +419,15 @@ static int execute(
 	char state[16];
 	snprintf(state, sizeof(state), "%s", fb_json_str(verdict, "state", "?"));
 	status = fb_doc_finish(doc, status);
-	fb_doc_free(doc);
 	if (!cfg->parts_only) {
 		printf("verdict: %s\nresults: %s\n", state, path);
-		if (!cfg->no_report && !fb_stop_requested())
-			make_report(r);
+		fflush(stdout);
 	}
+	/* While the document lives, a signal is a request: it ends the report's child too. */
+	if (!cfg->parts_only && !cfg->no_report && !fb_stop_requested() && !make_report(r) &&
+		fb_stop_requested() && status == FB_EXIT_OK)
+		status = FB_EXIT_UNMEASURED;
+	fb_doc_free(doc);
 	return status;
 }
 
@@ -425,7 +451,7 @@ static int prepare(
 		rc = run_check_plan(&r->plan, commands, e);
 	if (rc != 0)
 		return rc;
-	if (!cfg->dir && !cfg->dry_run)
+	if ((!cfg->dir || !*cfg->dir) && !cfg->dry_run)
 		return fb_fail_usage(e, "run: where to? Give the run directory with -o DIR");
 	if (absolute(cfg->dir ? cfg->dir : "results", r->dir, sizeof(r->dir)) != 0)
 		return fb_fail_usage(e, "-o %s: the path is too long", cfg->dir);

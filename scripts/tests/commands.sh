@@ -201,4 +201,32 @@ new_tree
 sed -i 's/^all tests /tests /; $a all:\n\t@false' "$tree/Makefile"
 run_run -o here
 verdict run-without-a-build "$([[ $status = 3 ]] && grep -q 'the build failed' "$work/err" || echo "status $status")"
+
+# --- scripts/fuzz: programs that only say what libFuzzer would ---
+executable "$tree/build/o/a_fuzz" <<<$'#!/bin/sh\nprintf "%s\\n" "$@" >seen'
+executable "$tree/build/o/b_fuzz" <<'SH'
+#!/bin/sh
+for word; do case $word in -artifact_prefix=*) prefix=${word#*=} ;; esac; done
+echo bad >"${prefix}crash-77"
+echo "artifact_prefix='$prefix'; Test unit written to ${prefix}crash-77"
+exit 1
+SH
+executable "$tree/build/o/c_fuzz" <<<$'#!/bin/sh\nexit 1'
+fuzz() { # ARGUMENT...: sets status, out
+	status=0
+	out=$(cd "$tree" && "$top/scripts/fuzz" "$@" 2>&1) || status=$?
+}
+seed() { sed -n 's/^-seed=//p' "$tree/seen"; }
+FUZZ_SEED=7 fuzz 5 build/o/a_fuzz
+expect fuzz-nothing-found 0 '1 passed, 0 failed, 0 skipped' 'PASS a_fuzz: 5 s, no finding'
+verdict fuzz-seed "$([[ $(seed) = 7 ]] || echo "seed $(seed), not 7")"
+FUZZ_SEED='' fuzz 5 build/o/a_fuzz
+first=$(seed)
+FUZZ_SEED='' fuzz 5 build/o/a_fuzz
+verdict fuzz-draws "$([[ $first =~ ^[0-9]+$ && $first != "$(seed)" ]] || echo "seeds $first and $(seed)")"
+FUZZ_SEED=7 fuzz 5 build/o/a_fuzz build/o/b_fuzz build/o/c_fuzz
+expect fuzz-finding 1 '1 passed, 2 failed, 0 skipped' \
+	'FAIL b_fuzz: found build/fuzz/b_fuzz-crash-77 (seed 7); replay: build/o/b_fuzz build/fuzz/b_fuzz-crash-77'
+verdict fuzz-finding-is-there "$([[ -s $tree/build/fuzz/b_fuzz-crash-77 ]] || echo 'there is no such input')"
+expect fuzz-without-input 1 '1 passed, 2 failed, 0 skipped' 'FAIL c_fuzz: it left no input to replay (seed 7)'
 exit "$bad"

@@ -5,36 +5,18 @@
 # the tool that was complained about.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=$(readlink -f "${FABRICBENCH:-$top/build/fabricbench}")
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 small=$top/reports/testdata/small.json
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-bad=0
 
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $(tr -d '\000-\037' <<<"${2:0:300}")"
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc
-	rc=0
-	timeout 60 "$fb" "$@" >out 2>err || rc=$?
-}
-holds() { # NAME FILE JQ
-	verdict "$1" "$(jq -e "$3" "$2" >/dev/null 2>&1 || echo "$2 is not $3; status $rc: $(tail -c 150 err)")"
-}
 null() { run null --points 1 --quiet "$@"; }
 
 # 1 (iperf): an error stands in the document, stdout holds one document, and the rest goes to stderr.
 null -n 100 --fail 0:0 --json
 holds 01-errors-are-in-the-document out '.errors | length > 0 and .[0].message != ""'
 # 2 (iperf, memtier): no NaN; null and its reason. A rate without a sample has none.
-"$fb" null --points 2 -n 50 --fail 1:0 --metric both --quiet --json >two.json 2>/dev/null
+"$program" null --points 2 -n 50 --fail 1:0 --metric both --quiet --json >two.json 2>/dev/null
 verdict 02-no-nan "$(grep -oiE '[:,[]-?(nan|inf)' two.json out; jq -r '.results[] | select(.value == null and (.value_reason // "") == "") | .case' two.json)"
 # 3 (iperf): no key twice. jansson's reader refuses it, and a copy that was spoiled so is refused.
 sed 's/"schema"/"schema": "x", "schema"/' "$small" >twice.json
@@ -44,7 +26,7 @@ verdict 03-no-key-twice "$([[ $rc = 2 ]] && grep -q duplicate err || echo "statu
 null -n 100 --ranks 2 --comm local --fail 0:1 -o far.json
 holds 04-far-errors-leave-a-document far.json '(.run.outcome == "failed") and (.errors | length > 0)'
 # 5 (iperf): stopped by a signal, the document is whole and says so.
-"$fb" null --points 2 -n 20 --sleep --mean 20ms --quiet -o stopped.json >/dev/null 2>&1 &
+"$program" null --points 2 -n 20 --sleep --mean 20ms --quiet -o stopped.json >/dev/null 2>&1 &
 pid=$!
 for _ in $(seq 200); do if [[ -s stopped.json ]]; then break; fi; sleep 0.02; done
 kill -TERM "$pid"
@@ -65,7 +47,7 @@ why=
 for words in 'null -n 50 --points 1' 'coll all_reduce --comm local --ranks 2 -b 1K -e 1K' "import perftest $top/reports/testdata/import/perftest-write-bw.txt" \
 	'train --plan --model llama3-8b --ranks 8'; do
 	# shellcheck disable=SC2086 # words
-	timeout 60 "$fb" $words --json >out 2>err
+	timeout 60 "$program" $words --json >out 2>err
 	if ! jq empty out 2>/dev/null || [[ $(jq -s length out) != 1 ]]; then why="$why $words: $(head -c 100 err)"; fi
 done
 verdict 09-json-is-json "$why"
@@ -88,7 +70,7 @@ holds 14-no-percentile-of-the-overflow over.json '.results[0] | .hist.overflow =
 null -n 5000 -o hist.json
 holds 15-summary-is-the-histogram hist.json '.results[0] | .hist.n == .n and (.hist.buckets | map(.[1]) | add) == .n and .hist.min == .stats.min and .hist.max == .stats.max'
 # 16 (fio): the text is the document's.
-"$fb" null --points 1 -n 5000 --dist constant --mean 5us -o same.json >same.txt 2>/dev/null
+"$program" null --points 1 -n 5000 --dist constant --mean 5us -o same.json >same.txt 2>/dev/null
 verdict 16-text-is-the-document "$(grep -qE '64 B +5[,]?000 +5\.00 +5\.00' same.txt || tail -n 2 same.txt)$(jq -e '.results[0].value | . > 4980 and . < 5020' same.json >/dev/null || echo 'not 5 us')"
 # 17 (nccl-tests): no average over sizes; the bound and the share of it stand at the sizes.
 run report "$small" -o bound.html
@@ -108,4 +90,4 @@ null -n 5000 --dist bimodal -o tail.json
 run report "$small" -o series.html
 verdict 20-load-is-named-outliers-stay "$(grep -q 'closed loop' series.html || echo 'the page names no load')$(jq -e '.results[0] | .load == "closed" and .n == 5000 and .hist.max == .stats.max' tail.json >/dev/null || echo 'samples were dropped')$(
 	for f in series.plots/*.csv; do [[ -s $f ]] || echo "$f is empty"; done)"
-exit $bad
+exit "$bad"

@@ -5,10 +5,10 @@
 # and opensm, live subnets: a healthy one of two rails, and one with HCAs swapped, an EDR link and symbol errors.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" fabric
+prefix=(topo fabric)
 data=$top/topo/fabric/testdata
-work=$(mktemp -d)
 started=()
 # opensm before ibsim: without its simulator it waits for answers and hears no signal.
 stop_subnet() {
@@ -24,32 +24,9 @@ stop_subnet() {
 	done
 	started=()
 }
-trap 'stop_subnet; "$top/scripts/keep-documents" "$work" fabric; rm -rf "$work"' EXIT
-bad=0
+trap 'stop_subnet; leave' EXIT
 export PATH=$PATH:/usr/sbin
 
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		sed 's/^/    /' "$work/out" "$work/err" | tail -n 30
-		bad=1
-	fi
-}
-run() { # ARGUMENT...: sets rc; leaves out and err
-	timeout 60 "$program" topo fabric "$@" >"$work/out" 2>"$work/err"
-	rc=$?
-}
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2")"
-}
-holds() { # NAME JQ
-	verdict "$1" "$(jq -e "$2" "$work/out" >/dev/null 2>&1 || echo "the document is not $2")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2")"
-}
 found() { # NAME JQ-LIST: ids of all that warns or fails
 	holds "$1" "[.checks[] | select(.state == \"fail\" or .state == \"warn\") | .id] == $2"
 }

@@ -110,27 +110,12 @@ reap
 if [[ $status != 3 ]]; then why="status $status, not 3"; fi
 verdict point-timeout "${why:-$(why_document "$work/out.json" failed 'null/normal/256 did not end within its 0.5 s')}"
 
-refused() { # NAME STATUS TEXT COMMAND...
-	local name=$1 want=$2 text=$3 why=''
-	shift 3
-	status=0
-	"$@" >"$work/stdout" 2>"$work/stderr" || status=$?
-	if [[ $status != "$want" ]]; then
-		why="status $status, not $want"
-	elif ! grep -q -- "$text" "$work/stderr"; then
-		why="\"$text\" is not in: $(head -c 300 "$work/stderr")"
-	fi
-	verdict "$name" "$why"
-}
-
-# shellcheck disable=SC2317 # called by name
-full_stdout() { "$program" null --points 1 -n 10 --json >/dev/full; }
-
-refused disk-full 3 'cannot write /dev/full: No space left' "$program" null --points 1 -n 10 -o /dev/full
-refused stdout-full 3 'cannot write to stdout: No space left' full_stdout
-refused no-folder 3 'cannot write .*no/such' "$program" null --points 1 -n 10 -o "$work/no/such/out.json"
-refused wrong-data 4 'rank 0, offset 17: expected 0x78, got 0x38' "$program" null -n 10 --corrupt 1:0:17
-refused unknown-option 2 '--metric' "$program" null --metrics time
-refused bad-size 2 '12Q' "$program" null --sizes 12Q
+expect disk-full 3 'cannot write /dev/full: No space left' "$program" null --points 1 -n 10 -o /dev/full
+# shellcheck disable=SC2016 # the variable is that shell's
+expect stdout-full 3 'cannot write to stdout: No space left' bash -c '"$0" null --points 1 -n 10 --json >/dev/full' "$program"
+expect no-folder 3 'cannot write .*no/such' "$program" null --points 1 -n 10 -o "$work/no/such/out.json"
+expect wrong-data 4 'rank 0, offset 17: expected 0x78, got 0x38' "$program" null -n 10 --corrupt 1:0:17
+expect unknown-option 2 '--metric' "$program" null --metrics time
+expect bad-size 2 '12Q' "$program" null --sizes 12Q
 
 exit "$bad"

@@ -12,19 +12,24 @@
 # shellcheck disable=SC2034 # each test uses some of these
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+program=$(readlink -f -- "${FABRICBENCH:-$top/build/fabricbench}") # tests change the folder
 work=$(mktemp -d)
 prefix=()
 rc=0
 bad=0
 keep=${1:-}
-trap 'if [[ $keep ]]; then "$top/scripts/keep-documents" "$work" "$keep"; fi; rm -rf "$work"' EXIT
+leave() { # a test with more to undo has a trap of its own, which ends with this
+	if [[ $keep ]]; then "$top/scripts/keep-documents" "$work" "$keep"; fi
+	rm -rf "$work"
+}
+trap leave EXIT
 
 verdict() { # NAME WHY: no reason, no complaint
 	if [[ -z $2 ]]; then
 		echo "ok $1"
 	else
-		echo "not ok $1: ${2//$'\n'/ }"
+		# What a test shows may be hostile: no byte of it steers a terminal, or makes a line of its own.
+		echo "not ok $1: $(tr '\n' ' ' <<<"$2" | tr -d '\000-\037')"
 		bad=1
 	fi
 }
@@ -42,13 +47,27 @@ mpi() { # MPIRUN'S ARGUMENTS
 		>"$work/out" 2>"$work/err" </dev/null || rc=$?
 }
 
-ends() { # NAME STATUS [PATTERN]: the last run ended so, and said so on standard error
-	if [[ $rc != "$2" ]]; then
+ends() { # NAME STATUS [PATTERN]: the last run ended so (one of "0 3"), and said so on standard error
+	if [[ " $2 " != *" $rc "* ]]; then
 		verdict "$1" "status $rc, not $2: $(tail -n 3 "$work/err" | head -c 300)"
 	elif [[ -n ${3:-} ]] && ! grep -qE -- "$3" "$work/err"; then
 		verdict "$1" "it does not say '$3': $(tail -n 3 "$work/err" | head -c 300)"
 	else
 		verdict "$1" ''
+	fi
+}
+
+expect() { # NAME STATUS PATTERN COMMAND...: of any program; it ends so, and says so on either output
+	local name=$1 want=$2 pattern=$3
+	shift 3
+	rc=0
+	timeout -k 5 120 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+	if [[ $rc != "$want" ]]; then
+		verdict "$name" "status $rc, not $want: $(tail -qn 3 "$work/err" "$work/out" | head -c 400)"
+	elif ! grep -qE -- "$pattern" "$work/out" "$work/err"; then
+		verdict "$name" "it does not say '$pattern': $(tail -qn 3 "$work/err" "$work/out" | head -c 400)"
+	else
+		verdict "$name" ''
 	fi
 }
 

@@ -6,33 +6,15 @@
 # Kubernetes and CI are well-formed.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-program=${FABRICBENCH:-$top/build/fabricbench}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" ops
 trees=$top/verbs/lossless/testdata/trees
-work=$(mktemp -d)
-trap '"$top/scripts/keep-documents" "$work" ops; rm -rf "$work"' EXIT
 export FABRICBENCH=$program
-bad=0
 
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: ${2//$'\n'/ }"
-		bad=1
-	fi
-}
-run() { # COMMAND...: sets rc; output in $work/out and $work/err
+run() { # COMMAND...: of any program; sets rc, and leaves $work/out and $work/err
 	rc=0
 	timeout 120 "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
 }
-ends() { # NAME STATUS
-	verdict "$1" "$([[ $rc = "$2" ]] || echo "status $rc, not $2: $(head -c 300 "$work/err" "$work/out")")"
-}
-says() { # NAME TEXT
-	verdict "$1" "$(grep -qF -- "$2" "$work/out" "$work/err" || echo "it does not say $2: $(head -c 300 "$work/out" "$work/err")")"
-}
-
 for name in vendor-good pfc-off pfc-two bare; do
 	"$program" tree expand "$trees/$name.tree" "$work/$name" >"$work/out" 2>"$work/err" || {
 		echo "not ok ops-trees: $name: $(head -c 200 "$work/err")"
@@ -220,4 +202,4 @@ if python3 -c 'import yaml' 2>/dev/null; then
 else
 	echo 'skip ops-yaml: python3-yaml is not here'
 fi
-exit $bad
+exit "$bad"

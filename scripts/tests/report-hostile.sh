@@ -5,37 +5,21 @@
 # refuse them with the place, in bounded time and memory, and run nothing that stands in them.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=$(readlink -f "${FABRICBENCH:-$top/build/fabricbench}")
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 small=$top/reports/testdata/small.json
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-bad=0
 
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $(tr -d '\000-\037<>`' <<<"${2:0:400}")"
-		bad=1
-	fi
-}
 # The limits that hold for everything here: 1 GiB of address space, 60 s.
 run() { # ARGUMENT...: sets rc
 	rc=0
-	(ulimit -v 1048576 && exec timeout 60 "$fb" "$@") >out 2>err || rc=$?
-}
-ends() { # NAME STATUS...: one of them
-	local name=$1
-	shift
-	verdict "$name" "$([[ " $* " = *" $rc "* ]] || echo "status $rc, not $*: $(tail -c 300 err)")"
+	(ulimit -v 1048576 && exec timeout 60 "$program" "$@") >out 2>err || rc=$?
 }
 refused() { # NAME TEXT COMMAND...: status 2, and the place is told
 	local name=$1 text=$2
 	shift 2
 	run "$@"
-	verdict "$name" "$([[ $rc = 2 ]] && grep -qE -- "$text" err || echo "status $rc, wanted 2 and \"$text\": $(head -c 300 err)")"
+	ends "$name" 2 "$text"
 }
 harmless() { # NAME PAGE: nothing ran; the page and its pictures are well-formed and hold no script
 	local why=''
@@ -80,7 +64,7 @@ ends report-texts 0
 harmless report-texts-page poisoned.html
 verdict report-texts-csv "$(grep -l '^=\|^@' poisoned.plots/*.csv 2>&1)"
 run report poisoned.json --format png -o "it's \`a\` picture.png"
-ends report-texts-png 0 77
+ends report-texts-png '0 77'
 harmless report-texts-png-alone poisoned.html
 verdict report-texts-png-drawn "$([[ $rc = 77 || $(grep -c '\.png$' out) -gt 1 ]] || echo 'no pictures, and status 0')"
 mkdir -p dir/parts && cp poisoned.json dir/run.json
@@ -92,7 +76,7 @@ harmless report-every-key-page every.html
 # Seven launches a side, as the gate needs them.
 jq '.results |= [.[] as $r | range(7) as $l | $r | .launch = .launch * 10 + $l]' poisoned.json >launches.json
 run compare launches.json launches.json --any-system --all --gate '*bandwidth*' --junit texts.xml --markdown texts.md --output texts.json
-ends compare-texts 0 3
+ends compare-texts '0 3'
 verdict compare-texts-junit "$(xmllint --noout texts.xml 2>&1 | head -n2)"
 verdict compare-texts-json "$(jq empty texts.json 2>&1)"
 verdict compare-texts-markdown "$(grep -nE '<script|^!touch' texts.md | head -n2)"
@@ -108,7 +92,7 @@ verdict compare-terminal-utf8 "$(iconv -f utf-8 -t utf-8 out steers.md 2>&1 >/de
 mkdir fleet
 for n in 1 2 3 4 5 6 7 8; do jq --arg n "$n$evil" '.system.hosts[0].name = $n' poisoned.json >"fleet/$n.json"; done
 run compare --fleet fleet --json
-ends fleet-texts 0 1 3
+ends fleet-texts '0 1 3'
 verdict fleet-texts-json "$(jq empty out 2>&1)"
 mkdir history
 for n in 1 2 3 4 5 6 7 8; do jq --arg n "2026-01-0$n" '.run.started = $n' poisoned.json >"history/$n.json"; done
@@ -132,7 +116,7 @@ for tool in perftest nccl-tests osu torchtitan megatron; do
 done
 { cat "$sample"; head -c 1000000 /dev/zero | tr '\0' 9; } >long.txt
 run import perftest long.txt --quiet
-ends import-long-line 0 2
+ends import-long-line '0 2'
 : >empty
 refused import-empty 'empty' import osu empty --quiet
 
@@ -181,7 +165,7 @@ run report long.json -o long.html
 ends report-1mb-texts 0
 harmless report-1mb-page long.html
 run compare long.json long.json --json
-ends compare-1mb-texts 0 3
+ends compare-1mb-texts '0 3'
 
 # Every result another operation on another device: as many figures as results, were there no bound.
 jq -c '.results[0] as $r | .results = [range(10000) as $i | $r | .params.size = 8 | .params.op = "op\($i)" | .params.device = "d\($i)"
@@ -197,8 +181,8 @@ verdict report-10000-counted "$(grep -q '10000 results\|10,000 results' many.htm
 echo "# 10,000 results: $((($(date +%s%N) - before) / 1000000)) ms"
 verdict report-10000-pictures "$(n=$(wc -l <started); [[ $n = 100 ]] || echo "gnuplot was started $n times, not 100")"
 run compare many.json many.json --json
-ends compare-10000-results 0 3
+ends compare-10000-results '0 3'
 verdict compare-10000-json "$(jq empty out 2>&1)"
 
 verdict nothing-ran "$(find / -xdev -newer x -name 'owned[0-9]' 2>/dev/null | head -n3)"
-exit $bad
+exit "$bad"

@@ -5,13 +5,10 @@
 # that it has to find.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 
-"$fb" report "$top/reports/testdata/small.json" -o "$work/small.html" >/dev/null 2>&1
+"$program" report "$top/reports/testdata/small.json" -o "$work/small.html" >/dev/null 2>&1
 rc=0
 "$top/scripts/look-at-report" "$work/small.html" >"$work/out" 2>&1 || rc=$?
 cat "$work/out"
@@ -24,19 +21,9 @@ sed -e 's|</header>|<p style="color: #bbb; background: #fff">pale</p><div style=
 	"$work/small.html" >"$work/spoiled.html"
 "$top/scripts/look-at-report" "$work/spoiled.html" >"$work/out" 2>&1
 for check in first-screen overflow contrast glyphs images inert; do
-	if grep -q "^not ok $check-1280-light: " "$work/out"; then
-		echo "ok finds-$check"
-	else
-		echo "not ok finds-$check: the spoiled page passed"
-		bad=1
-	fi
+	verdict "finds-$check" "$(grep -q "^not ok $check-1280-light: " "$work/out" || echo 'the spoiled page passed')"
 done
 for check in sheet-print-light paper-print-dark breaks-print-light; do
-	if grep -q "^not ok $check: " "$work/out"; then
-		echo "ok finds-$check"
-	else
-		echo "not ok finds-$check: the spoiled page passed"
-		bad=1
-	fi
+	verdict "finds-$check" "$(grep -q "^not ok $check: " "$work/out" || echo 'the spoiled page passed')"
 done
-exit $bad
+exit "$bad"

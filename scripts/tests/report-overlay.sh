@@ -5,21 +5,9 @@
 # the page calls itself, one curve per run, the other texts, anonymous documents, what is refused. Chromium looks at it.
 
 set -uo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=$(readlink -f "${FABRICBENCH:-$top/build/fabricbench}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh"
 cd "$work" || exit 1
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok $1"
-	else
-		echo "not ok $1: $2"
-		bad=1
-	fi
-}
 
 lacks() { # FILE TEXT...: the first text that the file has not
 	local file=$1 text
@@ -32,45 +20,34 @@ lacks() { # FILE TEXT...: the first text that the file has not
 	done
 }
 
-ends() { # NAME STATUS TEXT COMMAND...
-	local name=$1 want=$2 text=$3 rc=0
-	shift 3
-	"$@" >out 2>&1 || rc=$?
-	if [[ $rc = "$want" ]] && grep -qF -- "$text" out; then
-		verdict "$name" ''
-	else
-		verdict "$name" "status $rc, wanted $want and \"$text\": $(tail -c 300 out)"
-	fi
-}
-
-"$fb" null --quiet -n 1500 --points 3 --mean 10us -o before.json
-"$fb" null --quiet -n 1500 --points 3 --mean 11us -o after.json
-"$fb" null --quiet -n 1500 --points 3 --mean 10us -o again.json
-coll=("$fb" coll all_reduce --comm local --ranks 2 -n 200 -b 1K -e 16K --quiet)
+"$program" null --quiet -n 1500 --points 3 --mean 10us -o before.json
+"$program" null --quiet -n 1500 --points 3 --mean 11us -o after.json
+"$program" null --quiet -n 1500 --points 3 --mean 10us -o again.json
+coll=("$program" coll all_reduce --comm local --ranks 2 -n 200 -b 1K -e 16K --quiet)
 "${coll[@]}" --output coll-1.json
 "${coll[@]}" --anonymous --output coll-2.json
 
-ends like 0 'again.html' "$fb" report before.json again.json -o again.html
+expect like 0 'again\.html' "$program" report before.json again.json -o again.html
 why=$(lacks again.html '>like for like<' '<h1>before against again</h1>')
 if grep -q 'not like for like' again.html; then why='two runs of the same options are not like for like'; fi
 verdict like-page "$why"
 
-ends three 0 'three.html' "$fb" report before.json after.json again.json --label 'old,new,old again' -o three.html
+expect three 0 'three\.html' "$program" report before.json after.json again.json --label 'old,new,old again' -o three.html
 verdict three-page "$(lacks three.html '>not like for like<' 'config.mean' 'old, new and old again' 'Other side by side')"
 curves=$(grep -c "^# series " three.plots/null-latency.dat)
 verdict three-curves "$([[ $curves = 3 ]] || echo "$curves curves for three runs")"
 rows=$(grep -c '^"null/normal/64","latency p50"' three.plots/values.csv)
 verdict three-values "$([[ $rows = 3 ]] || echo "$rows lines of values.csv for three runs")"
-ends markdown 0 ': **not like for like**' "$fb" report before.json after.json --format md -o -
+expect markdown 0 ': \*\*not like for like\*\*' "$program" report before.json after.json --format md -o -
 
-ends collectives 0 'coll.html' "$fb" report coll-1.json coll-2.json -o coll.html
+expect collectives 0 'coll\.html' "$program" report coll-1.json coll-2.json -o coll.html
 verdict collectives-page "$(lacks coll.html 'Collectives side by side' 'busbw [GB/s], more is better' '>CPU</span>')"
 verdict collectives-chart "$([[ -s coll.plots/coll-busbw-all-reduce.csv ]] || echo 'no chart of busbw')"
-ends disjoint 0 'disjoint.html' "$fb" report before.json coll-1.json -o disjoint.html
+expect disjoint 0 'disjoint\.html' "$program" report before.json coll-1.json -o disjoint.html
 verdict disjoint-page "$(lacks disjoint.html 'Not in every run' 'No two of the runs measured the same thing.')"
 
 "${coll[@]}" --anonymous --output coll-3.json
-"$fb" report coll-2.json coll-3.json -o anonymous.html >out 2>&1
+"$program" report coll-2.json coll-3.json -o anonymous.html >text 2>&1
 why=$(lacks anonymous.html '<td>host0</td>')
 if grep -qF "<td>$(uname -n)</td>" anonymous.html; then why='the name of this host'; fi
 verdict anonymous "$why"
@@ -79,19 +56,19 @@ mkdir plan
 printf '[gate]\ncommand = null\niters = 300\npoints = 2\nlaunches = 5\n' >plan/plan.ini
 for mean in 10us 12us; do
 	{ cat plan/plan.ini && echo "mean = $mean"; } >plan.ini
-	"$fb" run plan.ini -o "run-$mean" --no-report >out 2>&1 || verdict "plan-$mean" "$(tail -c 300 out)"
+	"$program" run plan.ini -o "run-$mean" --no-report >text 2>&1 || verdict "plan-$mean" "$(tail -c 300 text)"
 done
-ends runs 0 'run-10us/overlay.html' "$fb" report run-10us run-12us
+expect runs 0 'run-10us/overlay\.html' "$program" report run-10us run-12us
 verdict runs-page "$(lacks run-10us/overlay.html 'plan.gate.mean' 'run-12us / run-10us [95 %]' '1.200 [1.')"
-ends twice 0 'overlay.html' "$fb" report run-10us run-10us/
+expect twice 0 'overlay\.html' "$program" report run-10us run-10us/
 verdict twice-page "$(lacks run-10us/overlay.html '<h1>run-10us against run-10us (2)</h1>' '>like for like<')"
 
 mkdir empty
-ends no-run 2 'run.json' "$fb" report run-10us empty
-ends nothing 2 'cannot read nowhere' "$fb" report before.json nowhere
-ends one-only 2 '--junit takes one run' "$fb" report before.json after.json --junit x.xml
+expect no-run 2 'run\.json' "$program" report run-10us empty
+expect nothing 2 'cannot read nowhere' "$program" report before.json nowhere
+expect one-only 2 '--junit takes one run' "$program" report before.json after.json --junit x.xml
 
-"$top/scripts/look-at-report" three.html >out 2>&1
-sed 's/^\(ok\|not ok\) /\1 look-/' out
-if grep -q '^not ok' out; then bad=1; fi
-exit $bad
+"$top/scripts/look-at-report" three.html >text 2>&1
+sed 's/^\(ok\|not ok\) /\1 look-/' text
+if grep -q '^not ok' text; then bad=1; fi
+exit "$bad"

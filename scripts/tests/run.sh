@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
 # Plans end to end on the null benchmark: order, documents, verdicts, interruption, --resume, and what bad plans are told.
-# Prints "ok NAME" or "not ok NAME: why" per check.
-set -uo pipefail
-program=${FABRICBENCH:?FABRICBENCH names the program}
-work=$(mktemp -d)
-trap '"${0%/*}/../keep-documents" "$work" run; rm -rf "$work"' EXIT
 
-check() { # name, condition...
+set -uo pipefail
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" run
+
+check() { # NAME CONDITION...
 	local name=$1
 	shift
 	if "$@" > /dev/null 2>&1; then
-		echo "ok $name"
+		verdict "$name" ''
 	else
-		echo "not ok $name: $*; $(tail -n 3 "$work/err" 2> /dev/null | tr '\n' ' ')"
+		verdict "$name" "$*; $(tail -n 3 "$work/err" 2> /dev/null)"
 	fi
 }
-run() { # plan, dir, options...: status in $rc
+plan() { # PLAN DIR OPTION...
 	local plan=$1 dir=$2
 	shift 2
-	timeout 120 "$program" run "$plan" -o "$dir" --no-report "$@" > "$work/out" 2> "$work/err"
-	rc=$?
+	run run "$plan" -o "$dir" --no-report "$@"
 }
-says() { grep -qF -- "$1" "$work/err" "$work/out"; }
+said() { grep -qF -- "$1" "$work/err" "$work/out"; }
 has() { jq -e "$2" "$1"; }
 
 cat > "$work/good.ini" <<'INI'
@@ -38,7 +38,7 @@ ranks = 3
 points = 1
 iters = 200
 INI
-run "$work/good.ini" "$work/good"
+plan "$work/good.ini" "$work/good"
 check run-accepted test "$rc" -eq 0
 check run-all-parts test "$(find "$work/good/parts" -name '*.json' | wc -l)" -eq 4
 check run-verdict has "$work/good/run.json" '.verdict.state == "ACCEPTED" and .verdict.accounted.parts == 4 and .verdict.accounted.complete == 4'
@@ -50,19 +50,19 @@ check run-a-line-a-part test "$(grep -cE '^\[ [1-4]/4\] .* complete ' "$work/err
 check run-a-line-a-point test "$(grep -cE '^\[ [1-4]/4\] .* point ' "$work/err")" -eq 6
 check run-points-in-turn grep -qE '^\[ 1/4\] first +launch 1  point 2/2 +latency [0-9.]+ [mun]?s at 256 B  null/normal/256$' "$work/err"
 check run-no-escapes test "$(tr -cd '\r\033' < "$work/err" | wc -c)" -eq 0
-run "$work/good.ini" "$work/quiet" --parts-only --quiet
+plan "$work/good.ini" "$work/quiet" --parts-only --quiet
 check run-quiet test ! -s "$work/err" -a "$rc" -eq 0
-run "$work/good.ini" "$work/good"
+plan "$work/good.ini" "$work/good"
 check run-never-overwrites test "$rc" -eq 2
-run "$work/good.ini" "$work/good" --resume
+plan "$work/good.ini" "$work/good" --resume
 check resume-of-complete has "$work/good/run.json" '[.plan.parts[].reused] | all'
 
 timeout 20 "$program" run "$work/good.ini" --dry-run > "$work/out" 2> "$work/err"
 check dry-run-status test $? -eq 0
-check dry-run-time says "time needed: about"
-check dry-run-untold says '2 of 2 jobs do not say their time'
+check dry-run-time said "time needed: about"
+check dry-run-untold said '2 of 2 jobs do not say their time'
 
-# A part that is rejected says why, and so does one that is not available here.
+# A part that is rejected said why, and so does one that is not available here.
 mkdir "$work/empty"
 cat > "$work/why.ini" <<'INI'
 [gate]
@@ -75,7 +75,7 @@ command = verbs pairs
 simulate = hosts=16,noise=0.01,slow-node=7:0.8,seed=1
 INI
 printf '[nothing]\ncommand = check all\nsysroot = %s\nrequire = no\n' "$work/empty" >> "$work/why.ini"
-run "$work/why.ini" "$work/why"
+plan "$work/why.ini" "$work/why"
 check why-rejected test "$rc" -eq 1
 check why-gate has "$work/why/run.json" '.plan.parts[] | select(.job == "gate") | .state == "failed" and (.reason | test("null/normal/64: wanted at most 1.00 ns"))'
 check why-pairs has "$work/why/run.json" '.plan.parts[] | select(.job == "hosts") | .state == "failed" and (.reason | test("n00007.*slow"))'
@@ -86,17 +86,17 @@ check why-in-verdict has "$work/why/run.json" '.verdict.reasons | map(test("said
 for word in tune tree-s bandwith; do
 	"$program" "$word" > "$work/out" 2> "$work/err"
 	check "no-command-$word" test $? -eq 2
-	check "no-command-$word-words" says 'remedy: '
+	check "no-command-$word-words" said 'remedy: '
 	check "no-command-$word-hidden" test "$(grep -c '"tree"' "$work/err")" -eq 0
 done
 "$program" verbs nonsense > "$work/out" 2> "$work/err"
-check no-command-group says 'fabricbench verbs --help lists the commands'
+check no-command-group said 'fabricbench verbs --help lists the commands'
 
 bad() { # name, text, status wanted, words wanted
 	printf '%s\n' "$2" > "$work/bad.ini"
-	run "$work/bad.ini" "$work/bad"
+	plan "$work/bad.ini" "$work/bad"
 	check "bad-$1-status" test "$rc" -eq "$3"
-	check "bad-$1-words" says "$4"
+	check "bad-$1-words" said "$4"
 	rm -rf "$work/bad"
 }
 bad command '[a]
@@ -111,8 +111,63 @@ bad nokey '[a]' 2 'has no command'
 bad launcher '[a]
 command = null
 launcher = pbs' 2 'not one of local'
-run "$work/nowhere.ini" "$work/none"
+# All of it is told before anything runs, with the line.
+bad twice '[a]
+command = null
+[a]
+command = null' 2 'bad.ini:3: there are two sections [a]'
+bad key-of-a-plan '[a]
+command = null
+launchess = 3' 2 'did you mean "launches"'
+bad key-for-command '[a]
+commandd = null' 2 'line 2: did you mean "command"'
+bad word '[a]
+command = coll all_reduc
+ranks = 2' 2 'did you mean all_reduce'
+bad extra-word '[a]
+command = null more' 2 'unexpected argument "more"'
+bad help '[a]
+command = null --help' 2 'cannot stand in a plan'
+bad server '[a]
+command = verbs serve' 2 'cannot stand in a plan: it writes no results'
+bad nested '[a]
+command = run' 2 'cannot stand in a plan'
+bad output '[a]
+command = null
+output = x.json' 2 'bad.ini:3: [a] output'
+bad ssh-where '[a]
+command = null
+launcher = ssh' 2 'on which hosts?'
+bad two-wheres '[a]
+command = null
+launcher = mpirun
+hosts = a
+hostfile = b' 2 'has hosts and hostfile'
+bad hosts-of-none '[a]
+command = null
+hosts = a,b' 2 'bad.ini:3: [a] hosts says nothing to launcher = local'
+bad per-host '[a]
+command = null
+launcher = mpirun
+ranks-per-host = 0' 2 'bad.ini:4: [a] ranks-per-host = 0'
+bad time '[a]
+command = null
+time = soon' 2 'bad.ini:3: [a] time = soon'
+bad ranks-of-one '[a]
+command = topo fabric
+ranks = 2' 2 'is no command of several ranks'
+plan "$work/nowhere.ini" "$work/none"
 check bad-missing-plan test "$rc" -eq 2
+
+run run "$work/good.ini" -o ''
+check bad-empty-dir test "$rc" -eq 2
+
+# A launcher that is not there is a part that is missing, with the reason, and no hang.
+printf '[a]\ncommand = null\nlauncher = srun\nranks = 2\n' > "$work/gone.ini"
+rc=0
+timeout 60 env PATH=/nonexistent "$program" run "$work/gone.ini" -o "$work/gone-launcher" --parts-only > "$work/out" 2> "$work/err" || rc=$?
+check launcher-missing-exit test "$rc" -eq 3
+check launcher-missing-told has "$work/gone-launcher/run.json" '.plan.parts[0] | .state == "missing" and .reason == "srun is not installed or not in PATH"'
 
 cat > "$work/fails.ini" <<'INI'
 [good]
@@ -132,7 +187,7 @@ iters = 50
 ranks = 2
 corrupt = 0:1:17
 INI
-run "$work/fails.ini" "$work/fails"
+plan "$work/fails.ini" "$work/fails"
 check wrong-data-exit test "$rc" -eq 4
 check wrong-data-rejected has "$work/fails/run.json" '.verdict.state == "REJECTED"'
 check missing-accounted has "$work/fails/run.json" '[.plan.parts[].state] | length == 3'
@@ -151,10 +206,10 @@ stall = 0:1
 deadline = 2s
 require = no
 INI
-run "$work/optional.ini" "$work/optional"
+plan "$work/optional.ini" "$work/optional"
 check optional-accepted test "$rc" -eq 0
 sed 's/require = no/require = yes/' "$work/optional.ini" > "$work/required.ini"
-run "$work/required.ini" "$work/required"
+plan "$work/required.ini" "$work/required"
 check required-incomplete has "$work/required/run.json" '.verdict.state == "INCOMPLETE"'
 check required-exit test "$rc" -eq 3
 
@@ -210,11 +265,64 @@ check interrupt-fast test "$took" -lt 3000
 check interrupt-valid has "$work/long/run.json" '.run.outcome == "interrupted"'
 check interrupt-keeps-points has "$work/long/run.json" '([.results[] | select(.job == "quick")] | length >= 2) and ([.results[] | select(.job == "long")] | length >= 2)'
 sed -i 's/points = 8/points = 3/' "$work/long.ini"
-run "$work/long.ini" "$work/long" --resume
+plan "$work/long.ini" "$work/long" --resume
 check resume-refuses-other-plan test "$rc" -eq 2
-run "$work/long/plan.ini" "$work/long" --resume
+plan "$work/long/plan.ini" "$work/long" --resume
 check resume-completes has "$work/long/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
 check resume-kept has "$work/long/run.json" '.plan.parts[] | select(.job == "quick") | .reused'
+
+# What was measured under a plan that nobody has any more is not joined with a new one.
+rm "$work/long/plan.ini"
+plan "$work/long.ini" "$work/long" --resume
+check resume-without-plan test "$rc" -eq 2
+check resume-without-plan-words said 'nothing tells what'
+
+# A disk that is full, here a limit on a file's size: told, with what had fitted kept, and --resume goes on.
+cat > "$work/full.ini" <<'INI'
+[quick]
+command = null
+points = 1
+iters = 50
+INI
+plan "$work/full.ini" "$work/fits" --parts-only
+printf '[large]\ncommand = null\npoints = 12\niters = 3000\n' >> "$work/full.ini"
+(
+	ulimit -f $(($(stat -c %s "$work/fits/run.json") / 1024 + 3))
+	plan "$work/full.ini" "$work/full" --parts-only
+	exit "$rc"
+)
+check full-exit test $? -eq 3
+check full-words said 'File too large'
+check full-keeps has "$work/full/run.json" '[.results[].job] == ["quick"]'
+check full-leaves-nothing-half test "$(find "$work/full" -name '*.tmp*' | wc -l)" -eq 0
+plan "$work/full.ini" "$work/full" --parts-only --resume
+check full-resumes has "$work/full/run.json" '.verdict.state == "ACCEPTED" and ([.plan.parts[].reused] == [true, false])'
+
+# A folder that cannot be written: /proc for everybody, root too.
+plan "$work/good.ini" /proc/nowhere
+check read-only-exit test "$rc" -eq 3
+check read-only-words said 'give -o a folder where you may write'
+
+# A signal while the report is drawn ends that as well, and all that was measured stays.
+mkdir "$work/bin"
+printf '#!/bin/sh\n: >"%s/drawing"\nexec sleep 60\n' "$work" > "$work/bin/gnuplot"
+chmod +x "$work/bin/gnuplot"
+PATH=$work/bin:$PATH "$program" run "$work/full.ini" -o "$work/drawn" > "$work/out" 2> "$work/err" &
+pid=$!
+for _ in $(seq 300); do
+	if [[ -e $work/drawing ]]; then break; fi
+	sleep 0.1
+done
+kill -TERM "$pid"
+wait "$pid"
+check report-stopped-exit test $? -eq 3
+check report-stopped-words said "\`fabricbench report $work/drawn\` makes it from run.json"
+check report-stopped-keeps has "$work/drawn/run.json" '.run.outcome == "complete" and .verdict.state == "ACCEPTED"'
+left=''
+for file in /proc/[0-9]*/cmdline; do
+	if { tr '\0' ' ' < "$file"; } 2> /dev/null | grep -qF -- "report $work/drawn"; then left=$file; fi
+done
+check report-stopped-leaves-no-child test -z "$left"
 
 # On a terminal: one line, with the point of how many, the time left and the last value; nothing of it is left behind,
 # and no line a point.
@@ -258,6 +366,8 @@ INI
 if ! command -v mpirun > /dev/null || ! "$program" features | grep -qE '^plug-in mpi +found'; then
 	echo 'skip run-points-mpi: there is no mpirun, or no MPI plug-in'
 else
-	run "$work/mpi.ini" "$work/mpi" --parts-only
+	plan "$work/mpi.ini" "$work/mpi" --parts-only
 	check mpi-points test "$(grep -cE '^\[ 1/1\] ranks +launch 1  point [123]/3 +latency ' "$work/err")" -eq 3
 fi
+
+exit "$bad"

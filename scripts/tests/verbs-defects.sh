@@ -6,35 +6,19 @@
 # verbs/defects_test.c has one unit test for each, and verbs-gates-lab.sh those that need packets.
 
 set -euo pipefail
-top=$(cd "$(dirname "$0")/../.." && pwd)
-fb=${FABRICBENCH:-$top/build/fabricbench}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-bad=0
-
-verdict() { # NAME WHY
-	if [[ -z $2 ]]; then
-		echo "ok verbs-defect-$1"
-	else
-		echo "not ok verbs-defect-$1: $2"
-		bad=1
-	fi
-}
+# shellcheck source=scripts/tests/lib.sh
+. "${0%/*}/lib.sh" verbs-defects
 
 null() { # NAME STATUS FILTER ARGUMENT...
 	local name=$1 want=$2 filter=$3 status=0 why=''
 	shift 3
-	"$fb" null --quiet -o "$work/$name.json" "$@" >"$work/out" 2>"$work/err" || status=$?
-	if [[ -n ${FABRICBENCH_DOCUMENTS:-} && -r $work/$name.json ]]; then
-		mkdir -p "$FABRICBENCH_DOCUMENTS"
-		cp "$work/$name.json" "$FABRICBENCH_DOCUMENTS/verbs-defect-$name.json"
-	fi
+	"$program" null --quiet -o "$work/$name.json" "$@" >"$work/out" 2>"$work/err" || status=$?
 	if [[ $status != "$want" ]]; then
 		why="status $status instead of $want: $(head -c 300 "$work/err" | tr '\n' ' ')"
 	elif ! jq -e "$filter" "$work/$name.json" >/dev/null 2>&1; then
 		why="the document does not hold: $filter"
 	fi
-	verdict "$name" "$why"
+	verdict "verbs-defect-$name" "$why"
 }
 
 # A deviation of 30 ns at a mean of 1 us is not 0.
@@ -53,7 +37,7 @@ why=''
 if ! grep -q 'null/normal/64K: --max-p50 missed: wanted at most 2.00 us, got' "$work/err"; then
 	why="the miss is not named: $(head -c 300 "$work/err")"
 fi
-verdict 06-named "$why"
+verdict verbs-defect-06-named "$why"
 null 06-bandwidth 1 '[.checks[].state] == ["fail", "pass"]' -n 2000 --sizes 64,64K --metric rate --min-bandwidth 10Gb/s
 null 07-latency-met 0 '[.checks[].state] | unique == ["pass"]' -n 2000 --max-p50 100us --max-p99 100us
 null 07-latency-missed 1 '[.checks[] | .id] | unique == ["gate.max-p99"]' -n 2000 --max-p99 10ns
@@ -64,17 +48,17 @@ null 09-json 0 '[.results[] | .. | objects | keys[] | select(contains("."))] == 
 for case in 'latency --max-p50 --max-p99 --interval' 'bandwidth --min-bandwidth --min-share --min-message-rate --rate --window'; do
 	read -r command words <<<"$case"
 	why=''
-	"$fb" verbs "$command" --help >"$work/help"
+	"$program" verbs "$command" --help >"$work/help"
 	for word in $words; do
 		if ! grep -q -- "$word " "$work/help"; then why="no $word in its help"; fi
 	done
-	verdict "07-options-of-$command" "$why"
+	verdict "verbs-defect-07-options-of-$command" "$why"
 done
 
 # What a write's latency rests on stands where its option is explained.
 why=''
-"$fb" verbs latency --help >"$work/help"
+"$program" verbs latency --help >"$work/help"
 if ! tr '\n' ' ' <"$work/help" | grep -q 'last byte of the payload'; then why='its help does not say what write latency rests on'; fi
-verdict 13-write-latency "$why"
+verdict verbs-defect-13-write-latency "$why"
 
 exit "$bad"
