@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bench/core/check.h"
+#include "bench/core/check_others.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
 #include "bench/core/sysroot.h"
@@ -65,6 +66,7 @@ struct node_config {
 struct node_fleet {
 	json_t **peer;
 	size_t n;
+	struct fb_others_passed passed; /**< what folders of --others held besides */
 };
 
 /** Counters that were read twice; see node_watch(). */

@@ -302,6 +302,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		rc = others_read(&c->others, "", NULL, &hosts, e);
 	if (rc == 0) {
 		describe(&s, doc);
+		fb_others_tell(&hosts.passed, doc);
 		switch_run((const struct switch_facts *const *)s.all, s.n,
 			(const struct node_facts *const *)hosts.node, hosts.n, &profile, doc);
 	}
