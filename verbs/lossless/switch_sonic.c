@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/lossless/switch_lldp.h"
 #include "verbs/lossless/switch_priv.h"
 
 #define MAX_QUEUE  63 /* chassis have more than eight; those above 7 carry no class of ours */
@@ -433,40 +434,20 @@ static json_t *one_by_one(struct switch_reader *r, const json_t *t, const char *
 	return all;
 }
 
-/* What lldpctl says of a port. An identity that is no name (a MAC address) comes with a name in
- * its description. */
-static json_t *lldp_neighbour(const json_t *port)
-{
-	const json_t *chassis = json_object_get(port, "chassis");
-	const json_t *far = json_object_get(port, "port"), *id = json_object_get(far, "id");
-	const char *name = json_object_iter_key(json_object_iter((json_t *)chassis));
-	const char *type = json_string_value(json_object_get(id, "type"));
-	bool named = type && (strcmp(type, "ifname") == 0 || strcmp(type, "local") == 0);
-	const json_t *value = named ? json_object_get(id, "value") : json_object_get(far, "descr");
-	if (!name || !json_is_object(json_object_get(chassis, name)) || strcmp(name, "id") == 0 ||
-		!json_is_string(value))
-		return NULL;
-	return json_pack("{s:s,s:O}", "name", name, "port", value);
-}
-
 /* `lldpctl -f json` beside the configuration: what is plugged in comes before what was planned. */
-static json_t *plugged(struct switch_reader *r, const json_t *root)
+static json_t *plugged(const json_t *root)
 {
-	const json_t *lldp = switch_object(r, root, "lldp", "");
-	const json_t *list = json_object_get(lldp, "interface"), *one;
+	struct switch_lldp l = {.n = 0};
 	const json_t *planned = json_object_get(root, "DEVICE_NEIGHBOR");
 	json_t *all = json_is_object(planned) ? json_copy((json_t *)planned) : json_object();
-	size_t n = json_is_array(list) ? json_array_size(list) : json_is_object(list) ? 1 : 0;
-	for (size_t i = 0; i < n; i++) {
-		one = json_is_array(list) ? json_array_get(list, i) : list;
-		void *it = json_object_iter((json_t *)one);
-		for (; it; it = json_object_iter_next((json_t *)one, it)) {
-			json_t *seen = lldp_neighbour(json_object_iter_value(it));
-			if (seen && is_port(json_object_iter_key(it)))
-				json_object_set(all, json_object_iter_key(it), seen);
-			json_decref(seen);
-		}
+	switch_lldp_of_lldpctl(json_object_get(root, "lldp"), &l);
+	for (int i = 0; i < l.n; i++) {
+		const struct switch_link *k = &l.link[i];
+		if (is_port(k->port))
+			json_object_set_new(all, k->port,
+				json_pack("{s:s,s:s}", "name", k->host, "port", k->far_port));
 	}
+	switch_lldp_free(&l);
 	return all;
 }
 
@@ -483,7 +464,7 @@ static json_t *of_today(struct switch_reader *r, const json_t *root)
 			json_object_set_new(now, lists[i], one_by_one(r, t, lists[i]));
 	}
 	if (json_object_get(root, "lldp"))
-		json_object_set_new(now, "DEVICE_NEIGHBOR", plugged(r, root));
+		json_object_set_new(now, "DEVICE_NEIGHBOR", plugged(root));
 	return now;
 }
 
