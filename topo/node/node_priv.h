@@ -109,7 +109,7 @@ struct node_run {
 	const struct fb_check_def *def;
 	struct fb_doc *doc;
 	unsigned findings;
-	const void *own; /**< a check's own data, while it runs */
+	void *own; /**< a check's own data, while it runs */
 };
 /** A finding about `subject`; NULL: the node as a whole. */
 struct fb_finding node_finding(const struct node_run *c, const char *subject);
