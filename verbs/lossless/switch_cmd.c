@@ -55,7 +55,8 @@ static const struct fb_opt opts[] = {
 #undef O
 
 static const char notes[] =
-	"Files are told apart by what is in them. SONiC: /etc/sonic/config_db.json after config save.\n"
+	"Files are told apart by what is in them. SONiC: /etc/sonic/config_db.json after config save,\n"
+	"or a dump of CONFIG_DB (sonic-db-dump, show techsupport).\n"
 	"NVIDIA Cumulus Linux: nv show qos -o json, nv show qos roce -o json, nv config show -o json;\n"
 	"with its ports, neighbours and watchdog:\n"
 	"  jq -n --slurpfile q qos.json --slurpfile i interface.json \\\n"

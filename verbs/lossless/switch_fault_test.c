@@ -257,6 +257,59 @@ static void test_older(void **state)
 	json_decref(root);
 }
 
+/* "PORT|Ethernet0": {...}, each as redis-dump wraps it, or bare. */
+static json_t *flat_keys(const json_t *root, bool wrapped)
+{
+	json_t *dump = json_object(), *t, *v;
+	const char *name, *key;
+	json_object_foreach ((json_t *)root, name, t)
+		json_object_foreach (t, key, v) {
+			char flat[160];
+			snprintf(flat, sizeof(flat), "%s|%s", name, key);
+			if (wrapped)
+				json_object_set_new(dump, flat,
+					json_pack("{s:s,s:f,s:O}", "type", "hash", "ttl", -0.001,
+						"value", v));
+			else
+				json_object_set(dump, flat, v);
+		}
+	return dump;
+}
+
+/* {"Ethernet0": {"3-4": {...}}} for {"Ethernet0|3-4": {...}} */
+static void nest(json_t *root, const char *table)
+{
+	json_t *below = json_object(), *v;
+	const char *key;
+	json_object_foreach (json_object_get(root, table), key, v) {
+		char port[64];
+		snprintf(port, sizeof(port), "%.*s", (int)strcspn(key, "|"), key);
+		if (!json_object_get(below, port))
+			json_object_set_new(below, port, json_object());
+		json_object_set(json_object_get(below, port), strchr(key, '|') + 1, v);
+	}
+	json_object_set_new(root, table, below);
+}
+
+/* What `show techsupport` keeps of the database (sonic-db-dump), its flat keys alone (as the tables
+ * of sonic-utilities' tests), and a port's numbers below it (sonic-buildimage issue 15102) say what
+ * the file says. */
+static void test_dumps(void **state)
+{
+	static const struct fault none = {SONIC, "dump", "", ""};
+	json_t *root = load(SONIC), *wrapped = flat_keys(root, true),
+	       *bare = flat_keys(root, false);
+	(void)state;
+	nest(root, "BUFFER_PG");
+	nest(root, "QUEUE");
+	assert_true(as_expected(wrapped, &none));
+	assert_true(as_expected(bare, &none));
+	assert_true(as_expected(root, &none));
+	json_decref(wrapped);
+	json_decref(bare);
+	json_decref(root);
+}
+
 /* lldpctl's word comes before DEVICE_NEIGHBOR's; an identity that is a MAC address is no name. */
 static void test_lldp(void **state)
 {
@@ -377,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_fault),
 		cmocka_unit_test(test_older),
+		cmocka_unit_test(test_dumps),
 		cmocka_unit_test(test_lldp),
 		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_ranges),
