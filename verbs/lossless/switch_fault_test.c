@@ -388,6 +388,31 @@ static void test_ranges(void **state)
 	json_decref(root);
 }
 
+/* `nv show interface` leaves qos out, which says nothing of the watchdog; in `nv config show` that
+ * it is not there says that it is off. */
+static void test_silence(void **state)
+{
+	json_t *roce = load("nvidia-roce-show"), *root;
+	struct switch_facts s;
+	(void)state;
+	root = json_pack("{s:{s:O},s:{s:{s:{s:i}}}}", "qos", "roce", roce, "interface", "swp1",
+		"link", "mtu", 9216);
+	parse(root, "leaf.json", &s);
+	char *got = findings(&s, 1, NULL);
+	assert_string_equal(got, "");
+	free(got);
+	switch_free(&s);
+	json_t *set = json_pack("[{s:O}]", "set", root);
+	parse(set, "leaf.json", &s);
+	got = findings(&s, 1, NULL);
+	assert_string_equal(got, "S10 fail leaf swp1;");
+	free(got);
+	switch_free(&s);
+	json_decref(set);
+	json_decref(root);
+	json_decref(roce);
+}
+
 /* The maps of `nv show qos roce` come before what the mode implies. */
 static void test_roce_maps(void **state)
 {
@@ -405,6 +430,8 @@ static void test_roce_maps(void **state)
 	change(root, "pfc/pfc-priority", "\"5\"");
 	change(root, "congestion-control/enabled-tc", "\"0,5\"");
 	parse(root, "leaf.json", &s);
+	const unsigned told = 1u << SWITCH_PFC | 1u << SWITCH_WRED | 1u << SWITCH_QUEUES;
+	assert_int_equal(s.implied & told, 0);
 	assert_int_equal(s.port[0].dscp_class[26], 5);
 	assert_int_equal(s.port[0].dscp_class[24], 0);
 	assert_int_equal(switch_lossless(&s.port[0]), 1 << 5);
@@ -435,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_roce_maps),
+		cmocka_unit_test(test_silence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
