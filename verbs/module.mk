@@ -28,9 +28,9 @@ TESTS += verbs/lossless/tree_test.c
 TESTS += verbs/lossless/checks_test.c verbs/lossless/live_test.c verbs/lossless/odd_test.c
 SRC += verbs/lossless/tree_words.c verbs/lossless/tree_net.c
 SRC += verbs/lossless/switch.c verbs/lossless/switch_sonic.c verbs/lossless/switch_nvue.c verbs/lossless/switch_checks.c \
-	verbs/lossless/switch_queue.c verbs/lossless/switch_range.c verbs/lossless/switch_table.c verbs/lossless/switch_cmd.c
+	verbs/lossless/switch_queue.c verbs/lossless/switch_range.c verbs/lossless/switch_table.c verbs/lossless/switch_cmd.c verbs/lossless/switch_lldp.c
 TESTS += verbs/lossless/profile_test.c verbs/lossless/others_test.c
-TESTS += verbs/lossless/switch_test.c verbs/lossless/switch_fault_test.c
+TESTS += verbs/lossless/switch_test.c verbs/lossless/switch_fault_test.c verbs/lossless/switch_lldp_test.c
 FUZZ += verbs/lossless/switch_fuzz.c
 SRC += verbs/lossless/facts_pci.c
 TESTS += verbs/lossless/pci_test.c verbs/lossless/drive_test.c verbs/lossless/fw_test.c

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The one door to /sys and /proc. A recorded tree is walked component by component: `..` stops at
- * its top and a symbolic link, absolute or relative, is followed inside it, so that a recording can
- * never show a fact of the machine that examines it.
+ * The one door to /sys and /proc. In a recorded tree `..` stops at its top and a symbolic link,
+ * absolute or relative, is followed inside it, so that a recording can never show a fact of the
+ * machine that examines it. Linux 5.6 and later do that by openat2(); before, and where a sandbox
+ * refuses it, the tree is walked here component by component, at some ten times the cost.
  */
 #include "bench/core/sysroot.h"
 
@@ -12,11 +13,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench/core/sysroot_tar.h"
@@ -25,7 +28,7 @@
 
 int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 {
-	r->dir = r->temp = NULL;
+	*r = (struct fb_sysroot){.dir = NULL};
 	if (!dir || strcmp(dir, "/") == 0)
 		return 0;
 	struct stat st;
@@ -57,6 +60,8 @@ int fb_sysroot_open(struct fb_sysroot *r, const char *dir, struct fb_err *e)
 	}
 	if (strcmp(r->dir, "/") == 0)
 		fb_sysroot_close(r);
+	else
+		r->top = open(r->dir, O_PATH | O_DIRECTORY | O_CLOEXEC) + 1;
 	return 0;
 }
 
@@ -65,7 +70,9 @@ void fb_sysroot_close(struct fb_sysroot *r)
 	fb_sysroot_tar_remove(r->temp);
 	free(r->temp);
 	free(r->dir);
-	r->dir = r->temp = NULL;
+	if (r->top > 0)
+		close(r->top - 1);
+	*r = (struct fb_sysroot){.dir = NULL};
 }
 
 bool fb_sysroot_is_live(const struct fb_sysroot *r)
@@ -148,11 +155,47 @@ static int step(const struct fb_sysroot *r, struct walk *w, char **p)
 	return rc;
 }
 
+/* By the kernel. @return a descriptor; -errno; -ENOSYS: it must be walked */
+static int open_in_top(const struct fb_sysroot *r, const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = RESOLVE_IN_ROOT};
+	if (r->top <= 0)
+		return -ENOSYS;
+	long fd = syscall(SYS_openat2, r->top - 1, path, &how, sizeof(how));
+	if (fd >= 0)
+		return (int)fd;
+	/* EAGAIN: something was renamed while `..` was looked up. EPERM: a sandbox that does not
+	 * know the call. */
+	return errno == EAGAIN || errno == EPERM || errno == EINVAL || errno == E2BIG ? -ENOSYS
+										      : -errno;
+}
+
+/* @return 0; -errno; -ENOSYS: it must be walked */
+static int realpath_in_top(const struct fb_sysroot *r, const char *path, char *buf, size_t len)
+{
+	char own[64], full[PATH_MAX];
+	size_t top = strlen(prefix(r));
+	int fd = open_in_top(r, path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(own, full, sizeof(full) - 1);
+	close(fd);
+	if (n < (ssize_t)top || memcmp(full, prefix(r), top) != 0)
+		return -ENOSYS; /* no /proc, or the tree was moved meanwhile */
+	full[n] = '\0';
+	n = snprintf(buf, len, "%s", full[top] ? full + top : "/");
+	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
+}
+
 int fb_sysroot_realpath(const struct fb_sysroot *r, const char *path, char *buf, size_t len)
 {
 	struct walk w = {.links = 0};
 	if (path[0] != '/')
 		return -EINVAL;
+	int fast = fb_sysroot_is_live(r) ? -ENOSYS : realpath_in_top(r, path, buf, len);
+	if (fast != -ENOSYS)
+		return fast;
 	if (strlen(path) >= sizeof(w.todo))
 		return -ENAMETOOLONG;
 	memcpy(w.todo, path, strlen(path) + 1);
@@ -173,6 +216,20 @@ static int locate(const struct fb_sysroot *r, const char *path, char *full, size
 	char inside[PATH_MAX];
 	int rc = fb_sysroot_realpath(r, path, inside, sizeof(inside));
 	return rc < 0 ? rc : join(r, inside, full, len);
+}
+
+/* @return a descriptor, or -errno */
+static int open_inside(const struct fb_sysroot *r, const char *path, int flags)
+{
+	char full[PATH_MAX];
+	int rc = fb_sysroot_is_live(r) || path[0] != '/' ? -ENOSYS : open_in_top(r, path, flags);
+	if (rc != -ENOSYS)
+		return rc;
+	rc = locate(r, path, full, sizeof(full));
+	if (rc < 0)
+		return rc;
+	int fd = open(full, flags);
+	return fd < 0 ? -errno : fd;
 }
 
 /* `path` without `.`, `..` and double slashes, links left alone: for what does not exist. */
@@ -211,22 +268,18 @@ int fb_sysroot_path(const struct fb_sysroot *r, const char *path, char *buf, siz
 
 int fb_sysroot_read(const struct fb_sysroot *r, const char *path, char *buf, size_t len)
 {
-	char full[PATH_MAX];
 	if (len == 0)
 		return -EINVAL;
 	buf[0] = '\0';
-	int rc = locate(r, path, full, sizeof(full));
-	if (rc < 0)
-		return rc;
-	int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open_inside(r, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	struct stat st;
 	size_t n = 0;
-	rc = fstat(fd, &st) < 0       ? -errno
-	     : S_ISDIR(st.st_mode)    ? -EISDIR
-	     : (!S_ISREG(st.st_mode)) ? -EINVAL
-				      : 0;
+	int rc = fstat(fd, &st) < 0       ? -errno
+		 : S_ISDIR(st.st_mode)    ? -EISDIR
+		 : (!S_ISREG(st.st_mode)) ? -EINVAL
+					  : 0;
 	while (rc == 0 && n + 1 < len) {
 		ssize_t k = read(fd, buf + n, len - 1 - n);
 		if (k < 0 && errno == EINTR)
@@ -285,13 +338,15 @@ int fb_sysroot_read_i64(const struct fb_sysroot *r, int64_t *v, const char *fmt,
 
 bool fb_sysroot_exists(const struct fb_sysroot *r, const char *fmt, ...)
 {
-	char path[PATH_MAX], full[PATH_MAX];
-	struct stat st;
+	char path[PATH_MAX];
 	va_list ap;
 	va_start(ap, fmt);
 	int rc = format_path(path, sizeof(path), fmt, ap);
 	va_end(ap);
-	return rc == 0 && locate(r, path, full, sizeof(full)) == 0 && stat(full, &st) == 0;
+	int fd = rc == 0 ? open_inside(r, path, O_PATH | O_CLOEXEC) : rc;
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 /* "cpu2" before "cpu10": runs of digits compare as numbers. */
@@ -358,15 +413,16 @@ free_names:
 
 int fb_sysroot_list(const struct fb_sysroot *r, const char *path, char ***names)
 {
-	char full[PATH_MAX];
 	*names = NULL;
-	int rc = locate(r, path, full, sizeof(full));
-	if (rc < 0)
+	int fd = open_inside(r, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!d) {
+		int rc = fd >= 0 ? -errno : fd;
+		if (fd >= 0)
+			close(fd);
 		return rc;
-	DIR *d = opendir(full);
-	if (!d)
-		return -errno;
-	rc = read_names(d, names);
+	}
+	int rc = read_names(d, names);
 	closedir(d);
 	return rc;
 }

@@ -17,6 +17,7 @@
 struct fb_sysroot {
 	char *dir;  /**< NULL: the live machine */
 	char *temp; /**< private folder of an unpacked tar file, removed on close; NULL: none */
+	int top;    /**< dir held open: its descriptor and one; 0: not, and paths are walked */
 };
 
 /**

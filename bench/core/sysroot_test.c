@@ -123,6 +123,43 @@ static void test_paths(void **state)
 	assert_string_equal(buf, want);
 }
 
+/* By the kernel and walked here: the same answers, whatever a path does. */
+static void test_both_ways(void **state)
+{
+	static const char *const paths[] = {"/", "/trap", "/trap/seven", "/proc/cmdline",
+		"/no/file", "/trap/../proc/cmdline", "/../../proc/cmdline", "/trap/seven/below",
+		"//proc//./cmdline", "/trap/absolute", "/trap/climbs", "/trap/loop",
+		"/trap/dangling", "proc/cmdline", ""};
+	struct fb_sysroot walked = {.dir = tree.dir};
+	char **names = NULL;
+	(void)state;
+	assert_true(tree.top > 0);
+	int n = fb_sysroot_list(&walked, "/trap", &names);
+	assert_true(n > 3);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) + (size_t)n; i++) {
+		char trap[256], a[4096] = "", b[4096] = "", x[64], y[64];
+		char **one = NULL, **two = NULL;
+		size_t k = i - (size_t)n;
+		if (i < (size_t)n)
+			snprintf(trap, sizeof(trap), "/trap/%s", names[i]);
+		const char *path = i < (size_t)n ? trap : paths[k];
+		int rc = fb_sysroot_realpath(&tree, path, a, sizeof(a));
+		assert_int_equal(fb_sysroot_realpath(&walked, path, b, sizeof(b)), rc);
+		if (rc == 0)
+			assert_string_equal(a, b);
+		assert_int_equal(fb_sysroot_read(&tree, path, x, sizeof(x)),
+			fb_sysroot_read(&walked, path, y, sizeof(y)));
+		assert_string_equal(x, y);
+		assert_int_equal(fb_sysroot_exists(&tree, "%s", path),
+			fb_sysroot_exists(&walked, "%s", path));
+		assert_int_equal(
+			fb_sysroot_list(&tree, path, &one), fb_sysroot_list(&walked, path, &two));
+		fb_sysroot_names_free(one);
+		fb_sysroot_names_free(two);
+	}
+	fb_sysroot_names_free(names);
+}
+
 static void test_list(void **state)
 {
 	(void)state;
@@ -159,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_integers),
 		cmocka_unit_test(test_confined),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_live),
 	};

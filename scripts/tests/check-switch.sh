@@ -62,6 +62,36 @@ run "$data/nvidia-roce-show.json" "$data/sonic-roce26.json" --json
 ends both-formats 0
 holds both-formats-told '[.switches[].format] == ["NVIDIA nv show", "SONiC config_db.json"]'
 
+# Neighbours in files of their own, where neither configuration names any.
+mkdir -p "$work/leaf01"
+for s in sonic-default sonic-spine-pfc-missing; do jq 'del(.DEVICE_NEIGHBOR)' "$data/$s.json" >"$work/$s.json"; done
+printf '%s\n' 'LocalPort    RemoteDevice    RemotePortID    Capability    RemotePortDescr' \
+	'-----------  --------------  --------------  ------------  -----------------' \
+	'Ethernet0    spine01         Ethernet0       BR            Eth1/1' >"$work/leaf01/lldp.txt"
+jq -n '{lldp: {interface: [{Ethernet0: {chassis: {leaf01: {}}, port: {id: {type: "ifname", value: "Ethernet0"}}}}]}}' \
+	>"$work/spine01.lldp.json"
+run "$work/sonic-default.json" "$work/sonic-spine-pfc-missing.json" "$work/leaf01/lldp.txt" "$work/spine01.lldp.json" --json
+ends lldp-files 1
+holds lldp-both-ends '[.checks[] | select(.id == "S03" and .state == "fail") | .subject] == ["leaf01 Ethernet0", "spine01 Ethernet0"]'
+holds lldp-told '[.switches[].lldp | split("/")[-1]] == ["lldp.txt", "spine01.lldp.json"] and
+	any(.checks[]; .id == "S03" and (.read | contains("LLDP in")))'
+cp "$work/spine01.lldp.json" "$work/lldp.json"
+run "$work/sonic-default.json" "$work/sonic-spine-pfc-missing.json" "$work/lldp.json"
+ends lldp-whose 2 'lldp.json holds neighbours .LLDP., and does not say of which of 2 switches'
+run "$work/lldp.json"
+ends lldp-alone 2 "no switch's configuration is given"
+run "$work/sonic-default.json" "$work/leaf01/lldp.txt" "$work/lldp.json"
+ends lldp-twice 2 'are both neighbours'
+run "$work/sonic-default.json" "$work/leaf01/lldp.txt" "$work/sonic-spine-pfc-missing.json" "$work/lldp.json" --json
+holds lldp-in-pairs '[.switches[].lldp | split("/")[-1]] == ["lldp.txt", "lldp.json"]'
+echo '{"lldp": {"interface": {"eth7": {"chassis": {"x": {}}, "port": {"descr": "y"}}}}}' >"$work/alien.json"
+run "$work/sonic-default.json" "$work/alien.json"
+ends lldp-alien 2 'eth7.*leaf01 has none'
+echo '{"lldp": {}}' >"$work/nobody.json"
+run "$data/sonic-default.json" "$work/nobody.json"
+ends lldp-nobody 0
+says lldp-nobody-told 'names no neighbour of any port'
+
 # What is not there is skip with the section's name; what is required and skipped is not accepted.
 run "$data/sonic-qos-only.json" --require S10 --json
 ends required-skip 3

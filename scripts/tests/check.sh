@@ -156,6 +156,9 @@ run check roce --sysroot "$work/fleet/n1" --others "$work/documents" --json --an
 verdict fleet-anonymous "$(! grep -q 'node[123]' "$work/out" || echo "a host's name is there: $(grep -om1 '.\{30\}node[123]' "$work/out")")"
 run check roce --sysroot "$work/fleet/n1" --others "$work/nowhere"
 ends others-missing 2
+run check node --sysroot "$work/fleet/n1" -o "$work/documents/n4.json" --quiet
+run check roce --sysroot "$work/fleet/n1" --others "$work/documents" --json
+holds others-passed-over "$work/out" '[.warnings[] | select(test("1 \\(.*/documents/n4.json: a document of check node\\)$"))] | length == 1'
 
 # --- in a plan ---
 cat >"$work/plan.ini" <<-TEXT

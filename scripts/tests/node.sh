@@ -146,6 +146,23 @@ run check node --sysroot "$work/no-gpu" --others "$work/documents" --json --anon
 verdict anonymous "$(! grep -qE '"n[123]"|no-gpu' "$work/out" || echo "a host's name is there")"
 run check node --others "$work/machine.ini"
 ends others-no-document 2
+# What a folder holds besides is told, and changes nothing; where nothing else is there, it is the reason.
+mkdir -p "$work/mixed/empty" "$work/alien"
+cp "$work/documents"/n*.json "$work/mixed"
+run check roce --sysroot "$work/whole" -o "$work/alien/n7.json" --quiet
+cp "$work/alien/n7.json" "$work/mixed/n7.json"
+echo '[1]' >"$work/mixed/list.json"
+for i in 1 2 3; do echo text >"$work/mixed/notes$i.txt"; done
+run check node --sysroot "$work/whole" --others "$work/mixed" --strict --json
+ends others-mixed 0
+holds others-mixed-told '[.warnings[] | select(test("^--others: .* 6 \\(")) | test("mixed/n7.json: a document of check roce") and
+	test("empty: a folder without sys/") and test("list.json: no document of fabricbench") and test("; \\.\\.\\.\\)$")] == [true]'
+run check node --sysroot "$work/whole" --others "$work/mixed" --json --anonymous
+verdict others-mixed-anonymous "$(! grep -qE '[/"]n[1237]\b' "$work/out" || echo "a host's name is there")"
+run check node --sysroot "$work/whole" --others "$work/documents" --json
+holds others-all-taken '(.warnings // []) | all(startswith("--others") | not)'
+run check node --sysroot "$work/whole" --others "$work/alien"
+ends others-alien 2 'n7.json: a document of check roce'
 
 # --- forms ---
 run check node --sysroot "$work/no-gpu" --format markdown

@@ -219,6 +219,7 @@ static void describe(struct node *n, struct fb_doc *doc)
 		fb_doc_warn(doc,
 			"none of the %zu other nodes is of this one's kind (%s): they have no vote",
 			n->fleet.n, fb_json_str(s, "product", fb_json_str(s, "gpu_pci", "?")));
+	fb_others_tell(&n->fleet.passed, doc);
 	for (size_t i = 0; i < n->t->n_warnings; i++)
 		fb_doc_warn(doc, "%s", n->t->warnings[i]);
 }

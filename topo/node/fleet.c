@@ -253,9 +253,9 @@ static int add_tree(const struct reading *in, const char *dir, struct fb_err *e)
 	return rc;
 }
 
-/* @return 1: a document, and none of check node */
-static int add_document(
-	struct node_fleet *f, const char *path, const char *own_host, bool strict, struct fb_err *e)
+/* @return 1: a document, and none of check node; kind says of what */
+static int add_document(struct node_fleet *f, const char *path, const char *own_host, bool strict,
+	char kind[FB_OTHERS_KIND], struct fb_err *e)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -271,6 +271,8 @@ static int add_document(
 		name_peer(node, path);
 		return add(f, node, own_host, e);
 	}
+	if (rc == 1)
+		fb_others_kind(doc, kind);
 	json_decref(doc);
 	if (rc < 0 && why.code != 0)
 		*e = e->code ? *e : why;
@@ -281,10 +283,11 @@ static int add_document(
 	return rc;
 }
 
-static int read_document(void *arg, const char *path, bool named, struct fb_err *e)
+static int read_document(
+	void *arg, const char *path, bool named, char kind[FB_OTHERS_KIND], struct fb_err *e)
 {
 	const struct reading *r = arg;
-	return add_document(r->f, path, r->own_host, named, e);
+	return add_document(r->f, path, r->own_host, named, kind, e);
 }
 
 static int read_tree(void *arg, const char *path, struct fb_err *e)
@@ -299,7 +302,7 @@ int node_fleet_read(const struct fb_opt_list *names, const char *own_host, const
 		"documents of check node", "fabricbench check node -o HOST.json"};
 	struct reading r = {f, own_host, own_dir};
 	*f = (struct node_fleet){.n = 0};
-	int rc = fb_check_others(names, own_dir, &reader, &r, e);
+	int rc = fb_check_others(names, own_dir, &reader, &r, &f->passed, e);
 	if (rc < 0)
 		node_fleet_free(f);
 	return rc;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "bench/core/check.h"
+#include "bench/core/check_others.h"
 #include "bench/core/opt.h"
 #include "bench/core/result.h"
 #include "bench/core/sysroot.h"
@@ -65,6 +66,7 @@ struct node_config {
 struct node_fleet {
 	json_t **peer;
 	size_t n;
+	struct fb_others_passed passed; /**< what folders of --others held besides */
 };
 
 /** Counters that were read twice; see node_watch(). */
@@ -107,7 +109,7 @@ struct node_run {
 	const struct fb_check_def *def;
 	struct fb_doc *doc;
 	unsigned findings;
-	const void *own; /**< a check's own data, while it runs */
+	void *own; /**< a check's own data, while it runs */
 };
 /** A finding about `subject`; NULL: the node as a whole. */
 struct fb_finding node_finding(const struct node_run *c, const char *subject);

@@ -98,11 +98,12 @@ static void state_of(struct node_run *c, const struct port *p)
 		node_emit(c, &f);
 		return;
 	}
-	bool matters = p->d->role == NODE_ROLE_COMPUTE && !twin_is_up(c->n, p);
+	bool well = active && up;
+	bool matters = !well && p->d->role == NODE_ROLE_COMPUTE && !twin_is_up(c->n, p);
 	fb_find(&f,
-		active && up ? FB_CHECK_PASS
-		: matters    ? FB_CHECK_FAIL
-			     : FB_CHECK_WARN,
+		well      ? FB_CHECK_PASS
+		: matters ? FB_CHECK_FAIL
+			  : FB_CHECK_WARN,
 		"%s, %s%s", p->p->state_name,
 		p->p->phys_state[0] ? p->p->phys_state
 				    : "physical "
@@ -120,10 +121,25 @@ void node_port_state(struct node_run *c)
 	each_port(c, state_of, "RDMA");
 }
 
-/* The fastest active port of the same role on the same kind of card; 0: this is the only one. */
-static uint64_t fastest_sibling(const struct node *n, const struct port *p)
+/* Are they compared with the same others? */
+static bool one_kind(const struct node *n, const struct port *a, const struct port *b)
 {
-	uint64_t best = 0;
+	return a->d->role == b->d->role && (a->d->pci >= 0) == (b->d->pci >= 0) &&
+	       (a->d->pci < 0 || n->t->pci[a->d->pci].device == n->t->pci[b->d->pci].device) &&
+	       strcmp(a->p->link_layer, b->p->link_layer) == 0;
+}
+
+/* Of the ports of one kind the fastest, and how many are as fast: thousands ask the same. */
+struct fastest {
+	struct port like;
+	uint64_t best;
+	unsigned n;
+};
+
+/* Of all of p's kind, or of all but p itself. */
+static void find_fastest(const struct node *n, const struct port *p, bool all, struct fastest *f)
+{
+	*f = (struct fastest){.like = *p};
 	for (size_t i = 0; i < n->n_dev; i++) {
 		const struct node_dev *d = &n->dev[i];
 		bool placed = d->pci >= 0 && p->d->pci >= 0;
@@ -131,13 +147,27 @@ static uint64_t fastest_sibling(const struct node *n, const struct port *p)
 			(placed && n->t->pci[d->pci].device != n->t->pci[p->d->pci].device))
 			continue;
 		const struct topo_rdma *r = &n->t->rdma[d->rdma];
-		for (size_t k = 0; k < r->n_ports; k++)
-			if (&r->ports[k] != p->p && r->ports[k].state == 4 &&
-				strcmp(r->ports[k].link_layer, p->p->link_layer) == 0 &&
-				r->ports[k].rate_bps > best)
-				best = r->ports[k].rate_bps;
+		for (size_t k = 0; k < r->n_ports; k++) {
+			uint64_t rate = r->ports[k].state == 4 ? r->ports[k].rate_bps : 0;
+			if ((&r->ports[k] == p->p && !all) || rate < f->best ||
+				strcmp(r->ports[k].link_layer, p->p->link_layer) != 0)
+				continue;
+			f->n = rate > f->best ? 1 : f->n + 1;
+			f->best = rate;
+		}
 	}
-	return best;
+}
+
+/* The fastest active port of the same role on the same kind of card; 0: this is the only one. */
+static uint64_t fastest_sibling(const struct node *n, const struct port *p, struct fastest *known)
+{
+	struct fastest others;
+	if (!known->like.d || !one_kind(n, &known->like, p))
+		find_fastest(n, p, true, known);
+	if (known->n > 1 || p->p->state != 4 || p->p->rate_bps != known->best)
+		return known->best;
+	find_fastest(n, p, false, &others);
+	return others.best;
 }
 
 /* "400 Gb/sec (4X NDR)": lanes and the speed's name. */
@@ -158,7 +188,7 @@ static void rate_of(struct node_run *c, const struct port *p)
 			: p->d->role == NODE_ROLE_COMPUTE ? n->expect.nic_rate_bps
 							  : 0;
 	const char *source = want ? n->expect.path : "the fastest of its siblings";
-	uint64_t sibling = want ? 0 : fastest_sibling(n, p);
+	uint64_t sibling = want ? 0 : fastest_sibling(n, p, c->own);
 	want = want ? want : sibling;
 	fb_find_read(&f, "%s/rate", p->dir);
 	if (!p->p->rate_bps)
@@ -182,7 +212,10 @@ static void rate_of(struct node_run *c, const struct port *p)
 
 void node_port_rate(struct node_run *c)
 {
+	struct fastest known = {.n = 0};
+	c->own = &known;
 	each_port(c, rate_of, "RDMA");
+	c->own = NULL;
 }
 
 void node_port_role(struct node_run *c)
@@ -265,7 +298,39 @@ static void tally_fleet(const struct node *n, const struct topo_rdma *r, struct 
 	}
 }
 
-static void firmware_of(struct node_run *c, const struct node_dev *d)
+/* What the devices of one board have in this node. Where the last one that was looked at is d's
+ * twin, and all of its board were alike, they are so for d too: thousands ask the same. */
+struct board_firmware {
+	const struct node_dev *like;
+	size_t n;
+};
+
+static bool twins(const struct node *n, const struct node_dev *a, const struct node_dev *b)
+{
+	const struct topo_rdma *x = &n->t->rdma[a->rdma], *y = &n->t->rdma[b->rdma];
+	return strcmp(x->board, y->board) == 0 && strcmp(x->fw, y->fw) == 0 && a->pci >= 0 &&
+	       b->pci >= 0 && n->t->pci[a->pci].vendor == n->t->pci[b->pci].vendor &&
+	       n->t->pci[a->pci].device == n->t->pci[b->pci].device;
+}
+
+static void tally_board(
+	struct node *n, const struct node_dev *d, struct board_firmware *known, struct tally *here)
+{
+	tally(here, n->t->rdma[d->rdma].fw, d->name);
+	if (known->like && twins(n, known->like, d)) {
+		here->kind[0].n = known->n;
+		return;
+	}
+	for (size_t i = 0; i < n->n_dev; i++) {
+		const struct node_dev *o = &n->dev[i];
+		if (o != d && o->rdma >= 0 && same_board(n, d, o) && n->t->rdma[o->rdma].fw[0])
+			tally(here, n->t->rdma[o->rdma].fw, o->name);
+	}
+	if (here->used == 1)
+		*known = (struct board_firmware){d, here->kind[0].n};
+}
+
+static void firmware_of(struct node_run *c, const struct node_dev *d, struct board_firmware *known)
 {
 	struct node *n = c->n;
 	const struct topo_rdma *r = &n->t->rdma[d->rdma];
@@ -280,12 +345,7 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 		return;
 	}
 	fb_find(&f, FB_CHECK_PASS, "firmware %s, board %s", r->fw, board);
-	tally(&here, r->fw, d->name);
-	for (size_t i = 0; i < n->n_dev; i++) {
-		const struct node_dev *o = &n->dev[i];
-		if (o != d && o->rdma >= 0 && same_board(n, d, o) && n->t->rdma[o->rdma].fw[0])
-			tally(&here, n->t->rdma[o->rdma].fw, o->name);
-	}
+	tally_board(n, d, known, &here);
 	int usual = tally_against_first(&here);
 	if (usual >= 0) {
 		fb_find(&f, FB_CHECK_WARN, "firmware %s, board %s", r->fw, board);
@@ -309,11 +369,12 @@ static void firmware_of(struct node_run *c, const struct node_dev *d)
 
 void node_fw_uniform(struct node_run *c)
 {
+	struct board_firmware known = {.like = NULL};
 	size_t before = c->findings;
 	for (size_t i = 0; i < c->n->n_dev; i++) {
 		const struct node_dev *d = &c->n->dev[i];
 		if (d->rdma >= 0 && d->function && d->role != NODE_ROLE_AGGREGATION)
-			firmware_of(c, d);
+			firmware_of(c, d, &known);
 	}
 	if (c->findings == before)
 		node_skip(c, "not available: no RDMA hardware here");
@@ -477,10 +538,24 @@ static void read_pkeys(const struct node *n, struct pkeys *keys)
 	}
 }
 
+/* All devices' keys, and the last port of which all others of its kind have the same. */
+struct partitions {
+	struct pkeys *keys;
+	const struct node_dev *like;
+	const char *layer, *text;
+};
+
+static bool known_alike(const struct partitions *own, const struct port *p, const char *text)
+{
+	return own->like && own->like->role == p->d->role &&
+	       strcmp(own->layer, p->p->link_layer) == 0 && strcmp(own->text, text) == 0;
+}
+
 static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_finding *f)
 {
 	struct node *n = c->n;
-	const struct pkeys *keys = c->own;
+	struct partitions *all = c->own;
+	const struct pkeys *keys = all->keys;
 	struct tally here = {.used = 0};
 	char own[96], why[160];
 	int k = pkeys_text(n, p, own, sizeof(own));
@@ -492,6 +567,8 @@ static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_find
 	}
 	fb_find(f, FB_CHECK_PASS, "%s", k ? own : "none");
 	tally(&here, own, p->dev->name);
+	if (known_alike(all, p, own))
+		return;
 	for (size_t i = 0; i < n->n_dev; i++) {
 		const struct node_dev *d = &n->dev[i];
 		if (d->rdma < 0 || d == p->d || d->role != p->d->role || !keys[i].told)
@@ -502,6 +579,12 @@ static void judge_pkeys(struct node_run *c, const struct port *p, struct fb_find
 	}
 	int usual = tally_against_first(&here);
 	const char *text = usual >= 0 ? here.kind[usual].text : NULL;
+	/* keys[] is of first ports. */
+	if (here.used == 1 && p->p == p->dev->ports && keys[p->d - n->dev].told) {
+		all->like = p->d;
+		all->layer = p->p->link_layer;
+		all->text = keys[p->d - n->dev].text;
+	}
 	if (text)
 		fb_find(f, FB_CHECK_WARN, "%s; %s has %s", k ? own : "none", here.kind[usual].name,
 			*text ? text : "none");
@@ -555,16 +638,16 @@ static void pkey_gid_of(struct node_run *c, const struct port *p)
 
 void node_pkey_gid(struct node_run *c)
 {
-	struct pkeys *keys = calloc(c->n->n_dev + 1, sizeof(*keys));
-	if (!keys) {
+	struct partitions own = {.keys = calloc(c->n->n_dev + 1, sizeof(struct pkeys))};
+	if (!own.keys) {
 		node_skip(c, "no memory");
 		return;
 	}
-	read_pkeys(c->n, keys);
-	c->own = keys;
+	read_pkeys(c->n, own.keys);
+	c->own = &own;
 	each_port(c, pkey_gid_of, "RDMA");
 	c->own = NULL;
-	free(keys);
+	free(own.keys);
 }
 
 /* ---- PFC ------------------------------------------------------------------------------------- */

@@ -485,6 +485,7 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		rc = meet(c, &x, doc, e);
 	if (rc == 0) {
 		describe(c, &x, r, doc);
+		fb_others_tell(&x.others.passed, doc);
 		rc = run_checks(c, r, &x, doc, e);
 	}
 	if (rc == 0 && c->rank == 0 && (c->check.others.n > 0 || x.n_all > 0))

@@ -88,9 +88,9 @@ static int add_tree(const struct reading *in, const char *dir, struct fb_err *e)
 	return add(in->o, &n, in->own_host, e);
 }
 
-/* @return 1: a document, and none of a check */
-static int add_document(
-	struct others *o, const char *path, const char *own_host, bool strict, struct fb_err *e)
+/* @return 1: a document, and none of a check; kind says of what */
+static int add_document(struct others *o, const char *path, const char *own_host, bool strict,
+	char kind[FB_OTHERS_KIND], struct fb_err *e)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -103,6 +103,8 @@ static int add_document(
 		fabric = NULL;
 	free(text);
 	rc = rc < 0 ? rc : !doc ? -EINVAL : !fabric && !strict ? 1 : 0;
+	if (rc == 1)
+		fb_others_kind(doc, kind);
 	if (rc == 0)
 		rc = summary_read(fabric, path, &n, &why);
 	json_decref(doc);
@@ -115,10 +117,11 @@ static int add_document(
 	return rc;
 }
 
-static int read_document(void *arg, const char *path, bool named, struct fb_err *e)
+static int read_document(
+	void *arg, const char *path, bool named, char kind[FB_OTHERS_KIND], struct fb_err *e)
 {
 	const struct reading *r = arg;
-	return add_document(r->o, path, r->own_host, named, e);
+	return add_document(r->o, path, r->own_host, named, kind, e);
 }
 
 static int read_tree(void *arg, const char *path, struct fb_err *e)
@@ -133,7 +136,7 @@ int others_read(const struct fb_opt_list *names, const char *own_host, const cha
 		"documents of checks", "fabricbench check all -o HOST.json"};
 	struct reading r = {o, own_host, own_dir};
 	*o = (struct others){0};
-	int rc = fb_check_others(names, own_dir, &reader, &r, e);
+	int rc = fb_check_others(names, own_dir, &reader, &r, &o->passed, e);
 	if (rc < 0)
 		others_free(o);
 	return rc;

@@ -6,6 +6,7 @@
 #ifndef VERBS_LOSSLESS_OTHERS_H
 #define VERBS_LOSSLESS_OTHERS_H
 
+#include "bench/core/check_others.h"
 #include "bench/core/opt.h"
 #include "verbs/lossless/facts.h"
 
@@ -13,10 +14,11 @@
 struct others {
 	struct node_facts **node;
 	int n;
+	struct fb_others_passed passed; /**< what folders held besides */
 };
 /**
  * Each name is a recorded tree, a document that `check` wrote with -o, or a folder of them. What a
- * folder holds besides is passed over; a node named twice, or the examined one, is kept once. Trees
+ * folder holds besides is counted; a node named twice, or the examined one, is kept once. Trees
  * in several folders that tell one host name are several nodes.
  * @param own_dir the examined tree; NULL: the live machine
  * @return 0; -ENOENT, -EINVAL: nothing of a node is there (exit 2)

@@ -232,17 +232,14 @@ static void name_after_file(struct switch_facts *s, const char *name)
 }
 
 /* Objects and values cost a hundred times their bytes: they are counted before any is made. */
-static bool too_many(struct switch_reader *r, const char *text, size_t len)
+bool switch_too_many(const char *text, size_t len)
 {
 	size_t objects = 0, values = 0;
 	for (size_t i = 0; i < len; i++) {
 		objects += text[i] == '{' || text[i] == '[';
 		values += text[i] == ',' || text[i] == ':';
 	}
-	if (objects > SWITCH_MAX_OBJECTS || values > SWITCH_MAX_VALUES)
-		switch_bad(r, "(top)", "more than %u objects or %u values", SWITCH_MAX_OBJECTS,
-			SWITCH_MAX_VALUES);
-	return !switch_ok(r);
+	return objects > SWITCH_MAX_OBJECTS || values > SWITCH_MAX_VALUES;
 }
 
 int switch_parse(
@@ -251,7 +248,10 @@ int switch_parse(
 	*s = (struct switch_facts){.poll_ms = -1};
 	struct fb_err own = {0};
 	struct switch_reader r = {.s = s, .name = name, .e = &own};
-	json_t *root = too_many(&r, text, len) ? NULL : fb_json_parse(text, len, name, &own);
+	if (switch_too_many(text, len))
+		switch_bad(&r, "(top)", "more than %u objects or %u values", SWITCH_MAX_OBJECTS,
+			SWITCH_MAX_VALUES);
+	json_t *root = switch_ok(&r) ? fb_json_parse(text, len, name, &own) : NULL;
 	r.index = json_object();
 	name_after_file(s, name);
 	if (root && switch_is_sonic(root)) {
@@ -312,12 +312,18 @@ struct switch_port *switch_named_port(const struct switch_facts *s, const char *
 	return NULL;
 }
 
-static void tell_other_end(struct switch_facts *sw, int n, int i, const struct switch_port *p)
+static void tell_other_end(struct switch_facts *sw, int n, int i, struct switch_port *p)
 {
 	for (int k = 0; k < n; k++) {
 		if (k == i || !switch_same_host(sw[k].name, p->neighbour))
 			continue;
 		struct switch_port *far = switch_named_port(&sw[k], p->neighbour_port);
+		if (!far) {
+			far = switch_named_port(&sw[k], p->neighbour_descr);
+			if (far)
+				snprintf(p->neighbour_port, sizeof(p->neighbour_port), "%s",
+					p->neighbour_descr);
+		}
 		if (!far || far->neighbour[0])
 			continue;
 		snprintf(far->neighbour, sizeof(far->neighbour), "%s", sw[i].name);

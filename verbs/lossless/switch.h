@@ -80,8 +80,9 @@ struct switch_port {
 	bool mtu_default;        /**< not in the file: the switch's documented default */
 	int64_t cable_m;         /**< -1 not told */
 	char neighbour[64], neighbour_port[64];
-	char dscp_map[64];                 /**< name of the map; empty: none is bound */
-	bool dscp_missing;                 /**< bound, but there is no such map */
+	char neighbour_descr[64]; /**< LLDP: how that port is described, at times by its name */
+	char dscp_map[64];        /**< name of the map; empty: none is bound */
+	bool dscp_missing;        /**< bound, but there is no such map */
 	char queue_map[64], group_map[64]; /**< names of the other maps; empty: none, or no names */
 	int16_t dscp_class[64];
 	int16_t class_queue[SWITCH_CLASSES], class_group[SWITCH_CLASSES]; /**< -1 not mapped */
@@ -108,6 +109,7 @@ struct switch_facts {
 	char name[64]; /**< host name, else the file's */
 	bool named;    /**< the file tells the host name */
 	char path[256];
+	char lldp[256]; /**< the file of its neighbours; empty: the same, or none */
 	bool has[SWITCH_SECTIONS];
 	bool whole;       /**< the whole configuration: what is not there is not configured */
 	unsigned implied; /**< sections (bits) filled by what NVIDIA documents for `nv set qos roce`
@@ -127,7 +129,9 @@ int switch_read(const char *path, struct switch_facts *s, struct fb_err *e) FB_M
 int switch_parse(const char *text, size_t len, const char *name, struct switch_facts *s,
 	struct fb_err *e) FB_MUST_CHECK;
 void switch_free(struct switch_facts *s);
-/** Where one end of a cable names the other and the other names none, note it there too. */
+/** Where one end of a cable names the other and the other names none, note it there too. A port
+ * that the other end does not know by its identity, and does by its description, is named by that.
+ */
 void switch_pair(struct switch_facts *sw, int n);
 /** The same host, also where one name is "leaf01" and the other "leaf01.example.com"? */
 bool switch_same_host(const char *a, const char *b);

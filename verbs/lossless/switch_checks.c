@@ -387,6 +387,9 @@ void switch_s03(const struct switch_input *in, struct fb_finding *f)
 	const struct port_facts *host;
 	if (!switch_need(in, SWITCH_PFC, f) || !switch_need(in, SWITCH_NEIGHBOURS, f))
 		return;
+	if (in->sw->lldp[0])
+		fb_find_read(f, "%s in %.110s, LLDP in %.110s",
+			in->sw->vendor->sections[SWITCH_PFC], in->sw->path, in->sw->lldp);
 	peer = switch_peer(in, &sw);
 	host = peer ? NULL : host_port(in);
 	if (!p->neighbour[0])

@@ -15,6 +15,7 @@
 #include "bench/core/units.h"
 #include "verbs/lossless/others.h"
 #include "verbs/lossless/switch.h"
+#include "verbs/lossless/switch_lldp.h"
 
 #define MAX_SWITCHES 1024
 
@@ -34,7 +35,8 @@ static const struct fb_opt opts[] = {
 		.type = FB_OPT_LIST,
 		.offset = O(files),
 		.arg = "FILE,...",
-		.help = "a switch's config_db.json (SONiC), or nv show as JSON (NVIDIA)",
+		.help = "a switch's config_db.json (SONiC), or nv show as JSON (NVIDIA); its LLDP "
+			"neighbours",
 		.positional = true},
 	{.name = "profile",
 		.type = FB_OPT_STRING,
@@ -53,21 +55,24 @@ static const struct fb_opt opts[] = {
 #undef O
 
 static const char notes[] =
-	"Files are told apart by what is in them. SONiC: /etc/sonic/config_db.json after config save.\n"
+	"Files are told apart by what is in them. SONiC: /etc/sonic/config_db.json after config save,\n"
+	"or a dump of CONFIG_DB (sonic-db-dump, show techsupport).\n"
 	"NVIDIA Cumulus Linux: nv show qos -o json, nv show qos roce -o json, nv config show -o json;\n"
 	"with its ports, neighbours and watchdog:\n"
 	"  jq -n --slurpfile q qos.json --slurpfile i interface.json \\\n"
 	"    '{system: {hostname: \"leaf01\"}, qos: $q[0], interface: $i[0]}' > leaf01.json\n"
 	"\n"
-	"LLDP of SONiC (sudo lldpctl -f json > lldp.json) goes in beside the tables, before "
-	"DEVICE_NEIGHBOR:\n"
-	"  jq -s '.[0] + .[1]' config_db.json lldp.json > leaf01.json\n"
+	"Neighbours: lldpctl (text, -f json, json0 or keyvalue), show lldp table (SONiC), nv show\n"
+	"interface with lldp (NVIDIA). Such a file belongs to the switch that its own or its folder's\n"
+	"name holds (leaf01-lldp.json), else to the one in the same folder, the only one, or, where\n"
+	"every file is followed by its neighbours, the one before it. They come before\n"
+	"DEVICE_NEIGHBOR.\n"
 	"\n"
 	"Ports that are down are left out. What a file does not hold is skip, with the section's name.\n"
 	"\n"
 	"Examples:\n"
 	"  fabricbench check switch --profile dscp26-cnp48-6 leaf*.json spine*.json\n"
-	"  fabricbench check switch leaf01.json --others results/\n"
+	"  fabricbench check switch leaf01.json leaf01-lldp.json --others results/\n"
 	"  fabricbench check switch --explain S05\n"
 	"\n"
 	"Exit status: 0 ACCEPTED; 1 REJECTED: a check failed (with --strict, or warned); 3\n"
@@ -195,14 +200,21 @@ struct switches {
 	struct switch_facts *sw;
 	const struct switch_facts **all;
 	int n;
+	struct switch_lldp *lldp;
+	int *after; /* how many switches were given before it, less one */
+	int n_lldp;
 };
 
 static void free_switches(struct switches *s)
 {
 	for (int i = 0; i < s->n; i++)
 		switch_free(&s->sw[i]);
+	for (int i = 0; i < s->n_lldp; i++)
+		switch_lldp_free(&s->lldp[i]);
 	free(s->sw);
 	free(s->all);
+	free(s->lldp);
+	free(s->after);
 }
 
 /* Files without a host name: leaf01/qos.json and leaf02/qos.json are told apart by their paths. */
@@ -214,7 +226,7 @@ static void name_by_path(struct switch_facts *s)
 		snprintf(s->name, sizeof(s->name), "%.*s", (int)sizeof(s->name) - 1, from);
 }
 
-static int name_each(const struct fb_opt_list *files, struct switches *s, struct fb_err *e)
+static int name_each(struct switches *s, struct fb_err *e)
 {
 	for (int i = 1; i < s->n; i++)
 		for (int k = 0; k < i; k++) {
@@ -227,11 +239,56 @@ static int name_each(const struct fb_opt_list *files, struct switches *s, struct
 			}
 			if (strcmp(a->name, b->name) != 0)
 				continue;
-			fb_fail_usage(e, "%s and %s are both of switch %s", files->v[k],
-				files->v[i], b->name);
+			fb_fail_usage(
+				e, "%s and %s are both of switch %s", a->path, b->path, b->name);
 			fb_hint(e, "give each switch once");
 			return -EINVAL;
 		}
+	return 0;
+}
+
+/* A file: a switch, or the neighbours of one. */
+static int read_one(const char *path, struct switches *s, struct fb_err *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	struct switch_lldp *l = &s->lldp[s->n_lldp];
+	int rc = fb_read_file(path, SWITCH_MAX_BYTES, &text, &len, e);
+	if (rc < 0)
+		return rc;
+	rc = switch_lldp_parse(text, len, path, l, e);
+	if (rc == 0)
+		s->after[s->n_lldp++] = s->n - 1;
+	if (rc == 1)
+		rc = switch_parse(text, len, path, &s->sw[s->n], e);
+	else if (rc == 0)
+		rc = 1;
+	if (rc == 0) {
+		s->all[s->n] = &s->sw[s->n];
+		s->n++;
+	}
+	free(text);
+	return rc < 0 ? rc : 0;
+}
+
+/* FILE LLDP FILE LLDP ...: each file of neighbours right behind its switch's. */
+static bool in_pairs(const struct switches *s)
+{
+	for (int i = 0; i < s->n_lldp; i++)
+		if (s->after[i] != i)
+			return false;
+	return s->n_lldp == s->n;
+}
+
+static int plug_in(struct switches *s, struct fb_err *e)
+{
+	bool pairs = in_pairs(s);
+	for (int i = 0; i < s->n_lldp; i++) {
+		int owner = switch_lldp_owner(&s->lldp[i], s->sw, s->n, pairs ? i : -1, e);
+		int rc = owner < 0 ? owner : switch_lldp_apply(&s->lldp[i], &s->sw[owner], e);
+		if (rc < 0)
+			return rc;
+	}
 	return 0;
 }
 
@@ -239,18 +296,19 @@ static int read_switches(const struct fb_opt_list *files, struct switches *s, st
 {
 	s->sw = calloc(files->n, sizeof(*s->sw));
 	s->all = calloc(files->n, sizeof(*s->all));
-	if (!s->sw || !s->all)
+	s->lldp = calloc(files->n, sizeof(*s->lldp));
+	s->after = calloc(files->n, sizeof(*s->after));
+	if (!s->sw || !s->all || !s->lldp || !s->after)
 		return fb_fail(
 			e, FB_EXIT_UNMEASURED, ENOMEM, "no memory for %zu switches", files->n);
 	for (size_t i = 0; i < files->n; i++) {
-		int rc = switch_read(files->v[i], &s->sw[i], e);
+		int rc = read_one(files->v[i], s, e);
 		if (rc < 0)
 			return rc;
-		s->n++;
-		s->all[i] = &s->sw[i];
 	}
+	int rc = plug_in(s, e);
 	switch_pair(s->sw, s->n);
-	return name_each(files, s, e);
+	return rc < 0 ? rc : name_each(s, e);
 }
 
 static void describe(const struct switches *s, struct fb_doc *doc)
@@ -267,6 +325,7 @@ static void describe(const struct switches *s, struct fb_doc *doc)
 		}
 		fb_json_set_str(o, "name", s->sw[i].name);
 		fb_json_set_str(o, "format", s->sw[i].vendor->format);
+		fb_json_set_str(o, "lldp", s->sw[i].lldp[0] ? s->sw[i].lldp : NULL);
 		fb_json_set_int(o, "ports", s->sw[i].ports);
 		fb_json_set_int(o, "ports_up", used);
 		json_array_append_new(list, o);
@@ -302,6 +361,11 @@ static int work(void *arg, struct fb_doc *doc, struct fb_err *e)
 		rc = others_read(&c->others, "", NULL, &hosts, e);
 	if (rc == 0) {
 		describe(&s, doc);
+		for (int i = 0; i < s.n_lldp; i++)
+			if (s.lldp[i].n == 0)
+				fb_doc_warn(
+					doc, "%s names no neighbour of any port", s.lldp[i].path);
+		fb_others_tell(&hosts.passed, doc);
 		switch_run((const struct switch_facts *const *)s.all, s.n,
 			(const struct node_facts *const *)hosts.node, hosts.n, &profile, doc);
 	}
@@ -319,9 +383,9 @@ static int prepare(void *arg, struct fb_err *e)
 			   "SWITCH:/etc/sonic/config_db.json .");
 		return -EINVAL;
 	}
-	if (c->cfg.files.n > MAX_SWITCHES)
+	if (c->cfg.files.n > (size_t)2 * MAX_SWITCHES)
 		return fb_fail_usage(
-			e, "%zu files: at most %d at once", c->cfg.files.n, MAX_SWITCHES);
+			e, "%zu files: at most %d at once", c->cfg.files.n, 2 * MAX_SWITCHES);
 	struct fb_check_def defs[MAX_DEFS];
 	collect(defs);
 	return fb_check_prepare(&c->judge, &c->out, defs, e);

@@ -257,6 +257,59 @@ static void test_older(void **state)
 	json_decref(root);
 }
 
+/* "PORT|Ethernet0": {...}, each as redis-dump wraps it, or bare. */
+static json_t *flat_keys(const json_t *root, bool wrapped)
+{
+	json_t *dump = json_object(), *t, *v;
+	const char *name, *key;
+	json_object_foreach ((json_t *)root, name, t)
+		json_object_foreach (t, key, v) {
+			char flat[160];
+			snprintf(flat, sizeof(flat), "%s|%s", name, key);
+			if (wrapped)
+				json_object_set_new(dump, flat,
+					json_pack("{s:s,s:f,s:O}", "type", "hash", "ttl", -0.001,
+						"value", v));
+			else
+				json_object_set(dump, flat, v);
+		}
+	return dump;
+}
+
+/* {"Ethernet0": {"3-4": {...}}} for {"Ethernet0|3-4": {...}} */
+static void nest(json_t *root, const char *table)
+{
+	json_t *below = json_object(), *v;
+	const char *key;
+	json_object_foreach (json_object_get(root, table), key, v) {
+		char port[64];
+		snprintf(port, sizeof(port), "%.*s", (int)strcspn(key, "|"), key);
+		if (!json_object_get(below, port))
+			json_object_set_new(below, port, json_object());
+		json_object_set(json_object_get(below, port), strchr(key, '|') + 1, v);
+	}
+	json_object_set_new(root, table, below);
+}
+
+/* What `show techsupport` keeps of the database (sonic-db-dump), its flat keys alone (as the tables
+ * of sonic-utilities' tests), and a port's numbers below it (sonic-buildimage issue 15102) say what
+ * the file says. */
+static void test_dumps(void **state)
+{
+	static const struct fault none = {SONIC, "dump", "", ""};
+	json_t *root = load(SONIC), *wrapped = flat_keys(root, true),
+	       *bare = flat_keys(root, false);
+	(void)state;
+	nest(root, "BUFFER_PG");
+	nest(root, "QUEUE");
+	assert_true(as_expected(wrapped, &none));
+	assert_true(as_expected(bare, &none));
+	assert_true(as_expected(root, &none));
+	json_decref(wrapped);
+	json_decref(bare);
+	json_decref(root);
+}
+
 /* lldpctl's word comes before DEVICE_NEIGHBOR's; an identity that is a MAC address is no name. */
 static void test_lldp(void **state)
 {
@@ -335,6 +388,31 @@ static void test_ranges(void **state)
 	json_decref(root);
 }
 
+/* `nv show interface` leaves qos out, which says nothing of the watchdog; in `nv config show` that
+ * it is not there says that it is off. */
+static void test_silence(void **state)
+{
+	json_t *roce = load("nvidia-roce-show"), *root;
+	struct switch_facts s;
+	(void)state;
+	root = json_pack("{s:{s:O},s:{s:{s:{s:i}}}}", "qos", "roce", roce, "interface", "swp1",
+		"link", "mtu", 9216);
+	parse(root, "leaf.json", &s);
+	char *got = findings(&s, 1, NULL);
+	assert_string_equal(got, "");
+	free(got);
+	switch_free(&s);
+	json_t *set = json_pack("[{s:O}]", "set", root);
+	parse(set, "leaf.json", &s);
+	got = findings(&s, 1, NULL);
+	assert_string_equal(got, "S10 fail leaf swp1;");
+	free(got);
+	switch_free(&s);
+	json_decref(set);
+	json_decref(root);
+	json_decref(roce);
+}
+
 /* The maps of `nv show qos roce` come before what the mode implies. */
 static void test_roce_maps(void **state)
 {
@@ -352,6 +430,8 @@ static void test_roce_maps(void **state)
 	change(root, "pfc/pfc-priority", "\"5\"");
 	change(root, "congestion-control/enabled-tc", "\"0,5\"");
 	parse(root, "leaf.json", &s);
+	const unsigned told = 1u << SWITCH_PFC | 1u << SWITCH_WRED | 1u << SWITCH_QUEUES;
+	assert_int_equal(s.implied & told, 0);
 	assert_int_equal(s.port[0].dscp_class[26], 5);
 	assert_int_equal(s.port[0].dscp_class[24], 0);
 	assert_int_equal(switch_lossless(&s.port[0]), 1 << 5);
@@ -377,10 +457,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_fault),
 		cmocka_unit_test(test_older),
+		cmocka_unit_test(test_dumps),
 		cmocka_unit_test(test_lldp),
 		cmocka_unit_test(test_pair),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_roce_maps),
+		cmocka_unit_test(test_silence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs/lossless/switch.h"
+#include "verbs/lossless/switch_lldp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,6 +62,21 @@ static void judge(const struct switch_facts *s)
 	}
 }
 
+/* The same bytes as neighbours, at the ports of a switch that has whatever they name. */
+static void as_neighbours(const char *text, size_t size)
+{
+	struct switch_lldp l;
+	struct fb_err e = {0};
+	if (switch_lldp_parse(text, size, "fuzz", &l, &e) == 0) {
+		check(l.n >= 0 && l.n <= SWITCH_MAX_LINKS);
+		for (int i = 0; i < l.n; i++)
+			check(l.link[i].port[0] && l.link[i].host[0] && l.link[i].far_port[0]);
+	} else {
+		check(l.link == NULL && l.n == 0);
+	}
+	switch_lldp_free(&l);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct switch_facts s;
@@ -71,6 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size > 0)
 		memcpy(text, data, size);
+	text[size] = '\0';
+	as_neighbours(text, size);
 	int rc = switch_parse(text, size, "fuzz", &s, &e);
 	if (rc < 0) {
 		check(e.code < 0 && e.msg[0] && e.exit == FB_EXIT_USAGE);

@@ -605,12 +605,15 @@ static void read_roce_state(const struct nvue *n, struct switch_port *p)
 		p->pfc_one_way = on_off(n->r, pfc, "rx-enabled", at) == 0 ||
 				 on_off(n->r, pfc, "tx-enabled", at) == 0;
 		lossless_groups(p);
+		tell(n->r, SWITCH_PFC);
 	}
 	read_roce_maps(n, p);
 	p->cable_m = switch_number(n->r, pfc, "cable-length", 0, 100000, p->cable_m, at);
 	p->cable_m = switch_number(n->r, n->roce, "cable-length", 0, 100000, p->cable_m, at);
 	if (!json_object_get(cc, "enabled-tc"))
 		return;
+	tell(n->r, SWITCH_QUEUES);
+	tell(n->r, SWITCH_WRED);
 	unsigned tcs = (unsigned)numbers(n->r, cc, "enabled-tc", 7, at);
 	int64_t kmin = bytes(n->r, cc, "min-threshold", at);
 	int64_t kmax = bytes(n->r, cc, "max-threshold", at);
@@ -673,7 +676,9 @@ void switch_read_nvue(struct switch_reader *r, const json_t *root)
 	n.qos = alone ? NULL : n.qos;
 	n.pools = switch_object(r, n.qos, "traffic-pool", "qos");
 	r->s->named = switch_text(r, system, "hostname", r->s->name, sizeof(r->s->name), "system");
-	r->s->whole = n.interface && n.qos;
+	/* `nv show interface` leaves qos out: only a configuration says by silence that a port has
+	 * no watchdog. */
+	r->s->whole = n.config && n.interface && n.qos;
 	switch_add_ports(r, n.interface, switch_is_swp, "interface");
 	if (!n.interface) {
 		json_t *all = json_pack("{s:{}}", "swp*");

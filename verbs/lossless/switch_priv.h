@@ -32,6 +32,8 @@ uint64_t switch_bits(struct switch_reader *r, const char *text, int max, const c
 /** Make room for the ports that are keys of obj, those that `take` accepts; NULL: all. */
 void switch_add_ports(
 	struct switch_reader *r, const json_t *obj, bool (*take)(const char *), const char *place);
+/** Would it make more objects and values of the text than any switch has? */
+bool switch_too_many(const char *text, size_t len);
 /** NULL: not a port of this switch */
 struct switch_port *switch_find_port(const struct switch_reader *r, const char *name);
 /** A port about which nothing is known. */

@@ -7,10 +7,12 @@
  * src/sonic-yang-models and doc/Configuration.md.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/lossless/switch_lldp.h"
 #include "verbs/lossless/switch_priv.h"
 
 #define MAX_QUEUE  63 /* chassis have more than eight; those above 7 carry no class of ours */
@@ -39,11 +41,27 @@ const struct switch_vendor switch_sonic = {
 	.queue_word = "queue",
 };
 
+/* "PORT|Ethernet0": a dump of the database (sonic-db-dump, show techsupport), not the file. */
+static bool is_dump(const json_t *root)
+{
+	void *it = json_object_iter((json_t *)root);
+	for (; it; it = json_object_iter_next((json_t *)root, it)) {
+		const char *key = json_object_iter_key(it), *bar = strchr(key, '|');
+		for (int i = 0; bar && i < SWITCH_SECTIONS; i++)
+			if (strncmp(key, switch_sonic.sections[i], (size_t)(bar - key)) == 0 &&
+				switch_sonic.sections[i][bar - key] == '\0')
+				return true;
+	}
+	return false;
+}
+
 bool switch_is_sonic(const json_t *root)
 {
 	for (int i = 0; i < SWITCH_SECTIONS; i++)
 		if (json_object_get(root, switch_sonic.sections[i]))
 			return true;
+	if (is_dump(root))
+		return true;
 	return json_object_get(root, "DEVICE_METADATA") || json_object_get(root, "PFC_WD_TABLE");
 }
 
@@ -433,38 +451,66 @@ static json_t *one_by_one(struct switch_reader *r, const json_t *t, const char *
 	return all;
 }
 
-/* What lldpctl says of a port. An identity that is no name (a MAC address) comes with a name in
- * its description. */
-static json_t *lldp_neighbour(const json_t *port)
-{
-	const json_t *chassis = json_object_get(port, "chassis");
-	const json_t *far = json_object_get(port, "port"), *id = json_object_get(far, "id");
-	const char *name = json_object_iter_key(json_object_iter((json_t *)chassis));
-	const char *type = json_string_value(json_object_get(id, "type"));
-	bool named = type && (strcmp(type, "ifname") == 0 || strcmp(type, "local") == 0);
-	const json_t *value = named ? json_object_get(id, "value") : json_object_get(far, "descr");
-	if (!name || !json_is_object(json_object_get(chassis, name)) || strcmp(name, "id") == 0 ||
-		!json_is_string(value))
-		return NULL;
-	return json_pack("{s:s,s:O}", "name", name, "port", value);
-}
-
 /* `lldpctl -f json` beside the configuration: what is plugged in comes before what was planned. */
-static json_t *plugged(struct switch_reader *r, const json_t *root)
+static json_t *plugged(const json_t *root)
 {
-	const json_t *lldp = switch_object(r, root, "lldp", "");
-	const json_t *list = json_object_get(lldp, "interface"), *one;
+	struct switch_lldp l = {.n = 0};
 	const json_t *planned = json_object_get(root, "DEVICE_NEIGHBOR");
 	json_t *all = json_is_object(planned) ? json_copy((json_t *)planned) : json_object();
-	size_t n = json_is_array(list) ? json_array_size(list) : json_is_object(list) ? 1 : 0;
-	for (size_t i = 0; i < n; i++) {
-		one = json_is_array(list) ? json_array_get(list, i) : list;
-		void *it = json_object_iter((json_t *)one);
-		for (; it; it = json_object_iter_next((json_t *)one, it)) {
-			json_t *seen = lldp_neighbour(json_object_iter_value(it));
-			if (seen && is_port(json_object_iter_key(it)))
-				json_object_set(all, json_object_iter_key(it), seen);
-			json_decref(seen);
+	switch_lldp_of_lldpctl(json_object_get(root, "lldp"), &l);
+	for (int i = 0; i < l.n; i++) {
+		const struct switch_link *k = &l.link[i];
+		if (is_port(k->port))
+			json_object_set_new(all, k->port,
+				json_pack("{s:s,s:s}", "name", k->host, "port", k->far_port));
+	}
+	switch_lldp_free(&l);
+	return all;
+}
+
+/* A dump's keys by table, as the file has them. What redis-dump adds to an entry is left out:
+ * {"type": "hash", "ttl": -1, "value": {...}}. */
+static json_t *by_table(const json_t *root)
+{
+	json_t *all = json_object();
+	void *it = json_object_iter((json_t *)root);
+	for (; it; it = json_object_iter_next((json_t *)root, it)) {
+		const char *key = json_object_iter_key(it), *bar = strchr(key, '|');
+		json_t *v = json_object_iter_value(it), *in = json_object_get(v, "value");
+		char name[64];
+		if (!bar || bar - key >= (ptrdiff_t)sizeof(name)) {
+			json_object_set(all, key, v);
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)(bar - key), key);
+		json_t *t = json_object_get(all, name);
+		if (!json_is_object(t)) {
+			t = json_object();
+			json_object_set_new(all, name, t);
+		}
+		json_object_set(
+			t, bar + 1, json_is_object(in) && json_object_get(v, "type") ? in : v);
+	}
+	return all;
+}
+
+/* {"Ethernet0": {"0": {...}, "3-4": {...}}} becomes {"Ethernet0|0": ..., "Ethernet0|3-4": ...}. */
+static json_t *joined_keys(const json_t *t)
+{
+	json_t *all = json_object();
+	void *it = json_object_iter((json_t *)t);
+	for (; it; it = json_object_iter_next((json_t *)t, it)) {
+		const char *key = json_object_iter_key(it);
+		json_t *v = json_object_iter_value(it);
+		void *in = json_object_iter(v);
+		if (strchr(key, '|') || !json_is_object(json_object_iter_value(in))) {
+			json_object_set(all, key, v);
+			continue;
+		}
+		for (; in; in = json_object_iter_next(v, in)) {
+			char name[160];
+			snprintf(name, sizeof(name), "%.80s|%.70s", key, json_object_iter_key(in));
+			json_object_set(all, name, json_object_iter_value(in));
 		}
 	}
 	return all;
@@ -474,16 +520,22 @@ static json_t *plugged(struct switch_reader *r, const json_t *root)
 static json_t *of_today(struct switch_reader *r, const json_t *root)
 {
 	static const char *const lists[] = {"PORT_QOS_MAP", "PFC_WD"};
-	json_t *now = json_copy((json_t *)root);
-	if (json_object_get(root, "PFC_WD_TABLE") && !json_object_get(root, "PFC_WD"))
-		json_object_set(now, "PFC_WD", json_object_get(root, "PFC_WD_TABLE"));
+	static const char *const numbered[] = {"BUFFER_PG", "QUEUE"};
+	json_t *now = is_dump(root) ? by_table(root) : json_copy((json_t *)root);
+	if (json_object_get(now, "PFC_WD_TABLE") && !json_object_get(now, "PFC_WD"))
+		json_object_set(now, "PFC_WD", json_object_get(now, "PFC_WD_TABLE"));
+	for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++) {
+		const json_t *t = json_object_get(now, numbered[i]);
+		if (json_is_object(t))
+			json_object_set_new(now, numbered[i], joined_keys(t));
+	}
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		const json_t *t = json_object_get(now, lists[i]);
 		if (json_is_object(t))
 			json_object_set_new(now, lists[i], one_by_one(r, t, lists[i]));
 	}
 	if (json_object_get(root, "lldp"))
-		json_object_set_new(now, "DEVICE_NEIGHBOR", plugged(r, root));
+		json_object_set_new(now, "DEVICE_NEIGHBOR", plugged(root));
 	return now;
 }
 
