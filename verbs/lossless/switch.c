@@ -106,6 +106,14 @@ bool switch_text(struct switch_reader *r, const json_t *obj, const char *key, ch
 	return switch_ok(r);
 }
 
+void switch_host(struct switch_reader *r, const json_t *obj, const char *place)
+{
+	const char *empty = json_string_value(json_object_get(obj, "hostname"));
+	if (!empty || *empty)
+		r->s->named =
+			switch_text(r, obj, "hostname", r->s->name, sizeof(r->s->name), place);
+}
+
 uint64_t switch_bits(struct switch_reader *r, const char *text, int max, const char *place)
 {
 	uint64_t bits = 0;

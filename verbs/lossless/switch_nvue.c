@@ -675,7 +675,7 @@ void switch_read_nvue(struct switch_reader *r, const json_t *root)
 	n.roce = alone ? n.qos : switch_object(r, n.qos, "roce", "qos");
 	n.qos = alone ? NULL : n.qos;
 	n.pools = switch_object(r, n.qos, "traffic-pool", "qos");
-	r->s->named = switch_text(r, system, "hostname", r->s->name, sizeof(r->s->name), "system");
+	switch_host(r, system, "system");
 	/* `nv show interface` leaves qos out: only a configuration says by silence that a port has
 	 * no watchdog. */
 	r->s->whole = n.config && n.interface && n.qos;

@@ -27,6 +27,8 @@ int64_t switch_number(struct switch_reader *r, const json_t *obj, const char *ke
 /** Copy a text (numbers too). @return false: not there; longer than the place for it is an error */
 bool switch_text(struct switch_reader *r, const json_t *obj, const char *key, char *buf, size_t len,
 	const char *place);
+/** Name the switch after obj["hostname"]; an empty one names nobody: the file's name stays. */
+void switch_host(struct switch_reader *r, const json_t *obj, const char *place);
 /** "3,4", "3-4", "0,2-4" into bits; 0 to max, at most 63. @return 0 on an error too */
 uint64_t switch_bits(struct switch_reader *r, const char *text, int max, const char *place);
 /** Make room for the ports that are keys of obj, those that `take` accepts; NULL: all. */

@@ -545,8 +545,7 @@ static void read_tables(struct switch_reader *r, const json_t *root)
 	const json_t *local = switch_object(r, meta, "localhost", "DEVICE_METADATA");
 	r->s->whole = local != NULL && json_object_get(root, "PORT") &&
 		      json_object_get(root, "PORT_QOS_MAP");
-	r->s->named = switch_text(
-		r, local, "hostname", r->s->name, sizeof(r->s->name), "DEVICE_METADATA|localhost");
+	switch_host(r, local, "DEVICE_METADATA|localhost");
 	read_ports(r, root);
 	read_cables(r, root);
 	read_neighbours(r, root);

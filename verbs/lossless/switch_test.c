@@ -286,6 +286,24 @@ static void test_keys(void **state)
 	switch_free(&s);
 }
 
+/* A switch without a name of its own, or with an empty one, has the file's. */
+static void test_nameless(void **state)
+{
+	static const char *const texts[] = {
+		"{\"PORT\":{\"Ethernet0\":{}},\"DEVICE_METADATA\":{\"localhost\":{\"hostname\":\"\"}}}",
+		"{\"system\":{\"hostname\":\"\"},\"interface\":{\"swp1\":{}}}",
+		"{\"PORT\":{\"Ethernet0\":{}},\"DEVICE_METADATA\":{\"localhost\":{}}}"};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct switch_facts s;
+		struct fb_err e = {0};
+		if (switch_parse(texts[i], strlen(texts[i]), "leaf07.json", &s, &e) < 0)
+			fail_msg("%s", e.msg);
+		assert_string_equal(s.name, "leaf07");
+		assert_false(s.named);
+		switch_free(&s);
+	}
+}
+
 /* ---- what cannot be right -------------------------------------------------------------------- */
 
 static void refused(const char *text, size_t len, const char *place)
@@ -414,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_host_end),
 		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_nameless),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_hostile),
