@@ -128,6 +128,7 @@ json_t *verbs_end_to_json(const struct verbs_end *x)
 	fb_json_set_int(j, "gid_family", x->gid_family);
 	fb_json_set_int(j, "grh_required", x->grh_required);
 	fb_json_set_int(j, "max_rd_atomic", x->max_rd_atomic);
+	fb_json_set_int(j, "inline", x->inline_cap);
 	fb_json_set_int(j, "addr", (int64_t)x->addr);
 	fb_json_set_int(j, "length", (int64_t)x->length);
 	fb_json_set_int(j, "credit_addr", (int64_t)x->credit_addr);
@@ -173,7 +174,8 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e)
 		{"gid_index", 0, 65535}, {"gid_type", 0, 2}, {"gid_family", 0, 3},
 		{"grh_required", 0, 1}, {"max_rd_atomic", 0, 255}, {"addr", INT64_MIN, INT64_MAX},
 		{"length", 0, INT64_MAX}, {"credit_addr", INT64_MIN, INT64_MAX},
-		{"rkey", 0, UINT32_MAX}, {"nqp", 1, 16384}, {"credit_rkey", 0, UINT32_MAX}};
+		{"rkey", 0, UINT32_MAX}, {"nqp", 1, 16384}, {"credit_rkey", 0, UINT32_MAX},
+		{"inline", 0, 1 << 20}};
 	int64_t v[sizeof nums / sizeof nums[0]];
 	char gid[INET6_ADDRSTRLEN];
 	int rc;
@@ -212,6 +214,7 @@ int verbs_end_from_json(struct verbs_end *x, const json_t *j, struct fb_err *e)
 	x->rkey = (uint32_t)v[15];
 	x->nqp = (unsigned)v[16];
 	x->credit_rkey = (uint32_t)v[17];
+	x->inline_cap = (unsigned)v[18];
 	return 0;
 }
 

@@ -81,7 +81,8 @@ struct verbs_end {
 	enum verbs_gid_family gid_family;
 	bool grh_required; /**< IBV_QPF_GRH_REQUIRED in the port's flags */
 	unsigned max_rd_atomic;
-	uint64_t addr; /**< target region */
+	unsigned inline_cap; /**< bytes that its sends may carry inline */
+	uint64_t addr;       /**< target region */
 	uint64_t length;
 	uint64_t credit_addr; /**< where the peer writes its receive credits */
 	uint32_t rkey;

@@ -93,6 +93,7 @@ static struct verbs_end roce(void)
 		.gid_type = VERBS_GID_V2,
 		.gid_family = VERBS_GID_IPV4,
 		.max_rd_atomic = 16,
+		.inline_cap = 236,
 		.nqp = 1};
 
 	assert_int_equal(verbs_gid_parse("10.0.0.1", &x.gid), 0);

@@ -341,6 +341,7 @@ int verbs_rail_open(struct verbs_rail *r, struct verbs_dev *dev, const struct ve
 	r->local.rkey = r->mr->rkey;
 	r->local.credit_rkey = r->ctl_mr->rkey;
 	r->local.nqp = r->nqp;
+	r->local.inline_cap = r->inline_cap;
 	return 0;
 close:
 	verbs_rail_close(r);

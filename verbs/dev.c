@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "bench/core/json.h"
+#include "bench/core/log.h"
 #include "bench/core/sysroot.h"
 #include "bench/core/units.h"
 
@@ -60,6 +61,11 @@ void verbs_driver_name(unsigned vendor_id, const char *module, char *buf, size_t
 		snprintf(buf, len, "bnxt_re");
 	else if (!strcmp(buf, "ice") || !strcmp(buf, "i40e"))
 		snprintf(buf, len, "irdma");
+}
+
+bool verbs_driver_software(const char *driver)
+{
+	return strcmp(driver, "rxe") == 0 || strcmp(driver, "siw") == 0;
 }
 
 double verbs_parse_rate_file(const char *text)
@@ -121,7 +127,7 @@ static void read_driver(struct verbs_dev *d)
 		module = module ? module + 1 : NULL;
 	}
 	verbs_driver_name(d->attr.vendor_id, module, d->driver, sizeof d->driver);
-	d->software = !strcmp(d->driver, "rxe") || !strcmp(d->driver, "siw");
+	d->software = verbs_driver_software(d->driver);
 }
 
 /* NUMA node of a class device, or of the nearest parent that has one: a virtio NIC leaves it to its
@@ -472,18 +478,22 @@ static int open_active(struct verbs_node *n, struct ibv_device **list, int count
 	const struct verbs_dev_want *want, struct fb_err *e)
 {
 	char names[512];
-	struct fb_err last = {0};
+	struct fb_err last = {0}, left[VERBS_MAX_RAILS];
+	unsigned n_left = 0;
 
 	for (int i = 0; i < count && n->n < VERBS_MAX_RAILS && (all || n->n == 0); i++) {
 		struct fb_err one = {0};
 		int rc = open_one(&n->dev[n->n], list[i], want, true, &one);
 		if (rc == 0)
 			n->n++;
-		else if (rc == -ENETDOWN && last.code == 0)
+		else if (rc != -ENETDOWN || last.code == 0)
 			last = one;
-		else if (rc != -ENETDOWN)
-			last = one;
+		/* Who asks for all is told which of them is missing. */
+		if (rc && all && n_left < VERBS_MAX_RAILS)
+			left[n_left++] = one;
 	}
+	for (unsigned i = 0; i < n_left && n->n > 0; i++)
+		fb_warn("left out of all devices: %s", left[i].msg);
 	if (n->n > 0)
 		return 0;
 	if (last.code) {

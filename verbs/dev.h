@@ -83,6 +83,8 @@ void verbs_dev_end(const struct verbs_dev *d, struct verbs_end *x);
 
 /** "mlx5_core" -> "mlx5"; from vendor ids for software devices. Exposed for tests. */
 void verbs_driver_name(unsigned vendor_id, const char *module, char *buf, size_t len);
+/** Is the CPU the NIC of this driver? */
+bool verbs_driver_software(const char *driver);
 /** "100 Gb/sec (4X EDR)" -> bytes/s; 0 when it cannot be read. Exposed for tests. */
 double verbs_parse_rate_file(const char *text);
 /** "4: ACTIVE" and the like for a port state. */

@@ -111,8 +111,8 @@ static int setup(struct fb_run *run, const void *cfg, void **st, struct fb_err *
 	s->own = own;
 	own->interval_ns = own->probe_job.p.load.interval_ns;
 	if (!own->interval_ns)
-		own->interval_ns =
-			s->rail[0].dev->software ? VERBS_PROBE_NS_SOFTWARE : VERBS_PROBE_NS;
+		own->interval_ns = verbs_state_software(&s->rail[0]) ? VERBS_PROBE_NS_SOFTWARE
+								     : VERBS_PROBE_NS;
 	rc = open_background(run, s, e);
 	if (rc) {
 		teardown(s);
@@ -142,8 +142,8 @@ static json_t *point_params(const struct verbs_state *s, enum verbs_op op, uint6
 	fb_json_set_int(j, "traffic_class", p->traffic_class);
 	fb_json_set_int(j, "sl", p->sl);
 	fb_json_set_int(j, "interval_ns", (int64_t)own->interval_ns);
-	fb_json_set_str(j, "device", r->dev->name);
-	fb_json_set_str(j, "peer_device", r->remote.device);
+	fb_json_set_str(j, "device", verbs_state_end(s, r, true)->device);
+	fb_json_set_str(j, "peer_device", verbs_state_end(s, r, false)->device);
 	if (on) {
 		fb_json_set_str(j, "bg_op", verbs_ops[p->load.bg_op].name);
 		fb_json_set_int(j, "bg_size", (int64_t)p->load.bg_size);

@@ -82,11 +82,23 @@ void verbs_state_close(struct verbs_state *s)
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
+const struct verbs_end *verbs_state_end(
+	const struct verbs_state *s, const struct verbs_rail *r, bool client)
+{
+	return (s->rank == 0) == client ? &r->local : &r->remote;
+}
+
+bool verbs_state_software(const struct verbs_rail *r)
+{
+	return verbs_driver_software(r->local.driver) || verbs_driver_software(r->remote.driver);
+}
+
 static json_t *point_params(
 	const struct verbs_state *s, enum verbs_op op, uint64_t size, unsigned rail)
 {
 	const struct verbs_params *p = &s->job->p;
 	const struct verbs_rail *r = &s->rail[rail < s->n ? rail : 0];
+	const struct verbs_end *client = verbs_state_end(s, r, true);
 	json_t *j = json_object();
 
 	if (!j)
@@ -96,7 +108,8 @@ static json_t *point_params(
 	fb_json_set_str(j, "completion", p->events ? "events" : "poll");
 	fb_json_set_int(j, "size", (int64_t)size);
 	fb_json_set_int(j, "mtu", r->path_mtu);
-	fb_json_set_bool(j, "inline", verbs_ops[op].inlines && size <= r->inline_cap && size > 0);
+	fb_json_set_bool(
+		j, "inline", verbs_ops[op].inlines && size <= client->inline_cap && size > 0);
 	fb_json_set_int(j, "traffic_class", p->traffic_class);
 	fb_json_set_int(j, "sl", p->sl);
 	if (p->memory != VERBS_MEM_HOST)
@@ -108,8 +121,8 @@ static json_t *point_params(
 	if (p->flow_label)
 		fb_json_set_int(j, "flow_label", p->flow_label);
 	if (rail < s->n) {
-		fb_json_set_str(j, "device", r->dev->name);
-		fb_json_set_str(j, "peer_device", r->remote.device);
+		fb_json_set_str(j, "device", client->device);
+		fb_json_set_str(j, "peer_device", verbs_state_end(s, r, false)->device);
 		if (s->n > 1)
 			fb_json_set_int(j, "rail", rail);
 	} else {
@@ -144,7 +157,8 @@ static uint64_t batch_limit(const struct verbs_state *s, enum verbs_op op, unsig
 	const struct verbs_params *p = &s->job->p;
 
 	if (p->bench != VERBS_BANDWIDTH || verbs_transports[p->transport].acked ||
-		!verbs_ops[op].takes_receive || !s->rail[rail < s->n ? rail : 0].dev->software)
+		!verbs_ops[op].takes_receive ||
+		!verbs_state_software(&s->rail[rail < s->n ? rail : 0]))
 		return 0;
 	return (uint64_t)p->rx_depth;
 }

@@ -47,6 +47,15 @@ enum verbs_op verbs_point_op(const struct fb_point *p);
 unsigned verbs_point_rails(const struct verbs_state *s, const struct fb_point *p, unsigned *first);
 
 /**
+ * An end of a rail. A point is described by its client's end and its server's, so that both ends
+ * describe it alike: the devices may have other names, drivers and limits.
+ */
+const struct verbs_end *verbs_state_end(
+	const struct verbs_state *s, const struct verbs_rail *r, bool client);
+/** Is the CPU the NIC, at either end? */
+bool verbs_state_software(const struct verbs_rail *r);
+
+/**
  * Open the rails of the job's devices and connect them with the other end; collective.
  * @param s receives it; verbs_state_close() frees. @return 0, or -errno: the same cause at both
  * ends
