@@ -103,8 +103,12 @@ static int dispatch(const struct fb_cmd *commands, const struct fb_cmd *table, c
 		} else {
 			fprintf(out, "Usage: fabricbench %sCOMMAND [options]\n\n", group);
 			list(table, group, out);
+			while (table->name)
+				table++;
 			fprintf(out, "\nfabricbench %sCOMMAND --help tells the options of one.\n",
 				group);
+			if (table->summary)
+				fprintf(out, "%s\n", table->summary);
 		}
 		return argc < 2 ? FB_EXIT_USAGE : FB_EXIT_OK;
 	}

@@ -11,8 +11,9 @@ struct fb_cmd {
 	const char *summary; /**< NULL: not in the help */
 	/** argv[0] is the command's own name. @return the exit status */
 	int (*run)(int argc, char **argv);
-	const struct fb_cmd *sub; /**< group: table of second words, ends with name NULL; run is
-				    then NULL, or what "NAME --option" runs */
+	const struct fb_cmd *sub; /**< group: table of second words, ends with name NULL, whose
+				    summary stands below the list; run is then NULL, or what
+				    "NAME --option" runs */
 	/**
 	 * The option tables of the command, so that a plan can check its keys before anything runs.
 	 * The sets' cfg may be NULL: the caller copies the spec and puts scratch memory there.

@@ -571,7 +571,9 @@ void fb_table_print(const json_t *doc, FILE *out)
 	print_results(results, out);
 	print_checks(json_object_get(doc, "checks"), out);
 	print_warnings(doc, out);
-	if (strcmp(fb_json_str(run, "outcome", "complete"), "complete") != 0)
+	/* Of a run that never began the error tells all there is. */
+	if (json_array_size(results) + json_array_size(json_object_get(doc, "checks")) > 0 &&
+		strcmp(fb_json_str(run, "outcome", "complete"), "complete") != 0)
 		fprintf(out, "\nThe run is not complete (%s): %zu results are kept.\n",
 			fb_json_str(run, "outcome", "?"), json_array_size(results));
 }

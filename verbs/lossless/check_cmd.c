@@ -640,7 +640,9 @@ static const struct fb_cmd subs[] = {
 			"DSCP maps, PFC, headroom, ECN and watchdogs of switches, from their files",
 		.run = check_switch_run,
 		.spec = check_switch_spec},
-	{.name = NULL},
+	{.name = NULL,
+		.summary = "fabricbench check --list names every check; check --explain ID tells "
+			   "one in full."},
 };
 
 const struct fb_cmd check_cmd = {
