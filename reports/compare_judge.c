@@ -143,18 +143,27 @@ static bool asked_for(const struct cmp_metric *m, const struct cmp_rules *r)
 	return false;
 }
 
-/* A mistyped pattern would silently judge by less. */
+static void look_for(struct cmp *c, const char *pattern)
+{
+	size_t k = 0, used = strlen(c->unmatched);
+	while (k < c->n && !matches(&c->v[k], pattern))
+		k++;
+	if (k == c->n)
+		snprintf(c->unmatched + used, sizeof(c->unmatched) - used, "%s%s", used ? ", " : "",
+			pattern);
+}
+
+/* A mistyped pattern would silently judge by less, by another floor, or waive nothing. */
 static void find_unmatched(struct cmp *c, const struct cmp_rules *r)
 {
 	c->unmatched[0] = '\0';
-	for (size_t i = 0; i < r->ngates; i++) {
-		size_t k = 0, used = strlen(c->unmatched);
-		while (k < c->n && !matches(&c->v[k], r->gates[i]))
-			k++;
-		if (k == c->n)
-			snprintf(c->unmatched + used, sizeof(c->unmatched) - used, "%s%s",
-				used ? ", " : "", r->gates[i]);
-	}
+	for (size_t i = 0; i < r->ngates; i++)
+		look_for(c, r->gates[i]);
+	for (size_t i = 0; r->gate && i < r->gate->n_floors; i++)
+		if (r->gate->floor[i].metric[0])
+			look_for(c, r->gate->floor[i].metric);
+	for (size_t i = 0; r->gate && i < r->gate->n_waivers; i++)
+		look_for(c, r->gate->waiver[i].metric);
 }
 
 static int choose_gated(struct cmp *c, const struct cmp_rules *r)

@@ -85,7 +85,8 @@ struct cmp {
 	size_t added;        /* only in the candidate */
 	char differs[600];   /* the first facts that make the two systems incomparable; "" */
 	char mixed[400];     /* the first setting in which documents of one side differ; "" */
-	char unmatched[300]; /* patterns of the gate that no metric of the base matches; "" */
+	char unmatched[300]; /* patterns of gate, floors and waivers that match no metric of the
+				base; "" */
 	bool wrong_data;     /* a candidate's document records wrong data */
 	bool wrong_base;     /* a base's does */
 	bool strict;         /* INCONCLUSIVE is a failure */
