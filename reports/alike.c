@@ -327,7 +327,7 @@ void alike_results(const json_t *const *results, size_t n, alike_visit *visit, v
 void alike_launches(const json_t *first, const json_t *other, alike_visit *visit, void *arg)
 {
 	struct walk w = {.n = 2, .host = -1, .visit = visit, .arg = arg};
-	const json_t *const results[] = {first, other};
+	const json_t *const results[ALIKE_MAX] = {first, other};
 	look_results(&w, results, true);
 }
 

@@ -93,7 +93,7 @@ static struct cmp_metric *metric_for(struct cmp *c, const json_t *r, const char 
 	struct cmp_metric *m = find(c, name, metric);
 	if (m)
 		return m;
-	if ((c->n & (c->n - 1)) == 0) {
+	if (!c->v || (c->n & (c->n - 1)) == 0) {
 		struct cmp_metric *v = reallocarray(c->v, c->n ? 2 * c->n : 1, sizeof(*v));
 		if (!v)
 			return NULL;

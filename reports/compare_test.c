@@ -265,16 +265,19 @@ static void patterns_choose(void **state)
 	cmp_free(&c);
 	/* So is one of a floor or a waiver, which would say nothing. */
 	struct gate_floor floors[] = {{.what = "p50", .relative = 0.05, .absolute = -1},
-		{.what = "one", .metric = "verbs.bandwith/*", .relative = 0.05, .absolute = -1}};
+		{.what = "one",
+			.metric = "verbs.bandwidth/*:busbw",
+			.relative = 0.05,
+			.absolute = -1}};
 	struct gate_waiver waivers[] = {{.metric = "*:bandwidth", .verdict = "REGRESSED"},
-		{.metric = "verbs.latenci/*", .verdict = "REGRESSED"}};
+		{.metric = "verbs.latency/*:busbw", .verdict = "REGRESSED"}};
 	const struct gate gate = {
 		.floor = floors, .n_floors = 2, .waiver = waivers, .n_waivers = 2};
 	rules.gates = gates;
 	rules.ngates = 1;
 	rules.gate = &gate;
 	c = load(document(&base), document(&cand), &rules);
-	assert_string_equal(c.unmatched, "verbs.bandwith/*, verbs.latenci/*");
+	assert_string_equal(c.unmatched, "verbs.bandwidth/*:busbw, verbs.latency/*:busbw");
 	cmp_free(&c);
 }
 

@@ -62,7 +62,7 @@ void verbs_result_doubt(json_t *result, enum fb_valid state, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
-	for (int s = FB_VALID; s < (int)state; s++)
+	for (int s = FB_VALID; s < (int)state && s < FB_INVALID; s++)
 		if (!strcmp(now, words[s]))
 			fb_json_set_str(validity, "state", words[state]);
 	json_array_append_new(json_object_get(validity, "reasons"), json_string(why));

@@ -83,7 +83,7 @@ check why-skipped has "$work/why/run.json" '.plan.parts[] | select(.job == "noth
 check why-in-verdict has "$work/why/run.json" '.verdict.reasons | map(test("said nothing")) | any | not'
 
 # Only what --help lists is suggested, and only where it is near.
-for word in tune tree-s bandwith; do
+for word in tune tree-s topoo; do
 	"$program" "$word" > "$work/out" 2> "$work/err"
 	check "no-command-$word" test $? -eq 2
 	check "no-command-$word-words" said 'remedy: '

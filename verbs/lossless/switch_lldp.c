@@ -417,10 +417,11 @@ static int only_in_folder(const char *path, const struct switch_facts *sw, int n
 int switch_lldp_owner(const struct switch_lldp *l, const struct switch_facts *sw, int n, int before,
 	struct fb_err *e)
 {
-	const char *base = base_of(l->path), *dir = base;
+	const char *base = base_of(l->path);
 	int owner = named_in(base, strlen(base), sw, n);
 	if (base > l->path) {
-		for (dir = base - 1; dir > l->path && dir[-1] != '/';)
+		const char *dir = base - 1;
+		while (dir > l->path && dir[-1] != '/')
 			dir--;
 		if (owner < 0)
 			owner = named_in(dir, (size_t)(base - 1 - dir), sw, n);
