@@ -353,6 +353,32 @@ static void page_has_its_parts(void **state)
 	json_decref(doc);
 }
 
+/* What asks for something comes first, the worst of it before the rest; what passed is folded. */
+static void checks_by_what_they_ask(void **state)
+{
+	static const char *const order[] = {"<h2>Checks</h2>", "<td>R4", ">fail<", "PFC off",
+		"expected: PFC on 3 (a profile)", "read: /sys/x", "mend it", "<td>R3", ">warn<",
+		"<td>R2", ">info<", "<details><summary>1 passed, 1 skipped</summary>", "<td>R1",
+		">pass<", "<td>R0", ">skip<", "no such device", "</details>"};
+	json_t *doc = json_pack("{s:[{s:s,s:s,s:s},{s:s,s:s},{s:s,s:s},{s:s,s:s},"
+				"{s:s,s:s,s:s,s:{s:s,s:s},s:s,s:s}]}",
+		"checks", "id", "R0", "state", "skip", "reason", "no such device", "id", "R1",
+		"state", "pass", "id", "R2", "state", "info", "id", "R3", "state", "warn", "id",
+		"R4", "state", "fail", "observed", "PFC off", "expected", "value", "PFC on 3",
+		"source", "a profile", "read", "/sys/x", "remedy", "mend it");
+	struct fb_strbuf b = {0};
+	assert_non_null(doc);
+	rep_html_checks(&b, doc);
+	const char *at = b.s;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		at = strstr(at, order[i]);
+		if (!at)
+			fail_msg("\"%s\" is not there, or not in its place", order[i]);
+	}
+	fb_strbuf_free(&b);
+	json_decref(doc);
+}
+
 static void page_of_hostile_document(void **state)
 {
 	struct rep_figures f;
@@ -490,6 +516,7 @@ int main(void)
 		cmocka_unit_test(tail_ends_with_its_samples),
 		cmocka_unit_test(hostile_labels_stay_text),
 		cmocka_unit_test(page_has_its_parts),
+		cmocka_unit_test(checks_by_what_they_ask),
 		cmocka_unit_test(page_of_hostile_document),
 		cmocka_unit_test(headline_is_hardware_only),
 		cmocka_unit_test(document_without_results),

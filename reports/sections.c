@@ -51,9 +51,9 @@ void rep_html_reasons(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-static void head(struct fb_strbuf *b, const char *const *names)
+static void head(struct fb_strbuf *b, const char *cls, const char *const *names)
 {
-	fb_strbuf_add(b, "<div class=\"wide\"><table><thead><tr>");
+	fb_strbuf_printf(b, "<div class=\"wide\"><table class=\"%s\"><thead><tr>", cls);
 	for (; *names; names++)
 		rep_tag(b, "th", NULL, "%s", *names);
 	fb_strbuf_add(b, "</tr></thead><tbody>\n");
@@ -73,7 +73,7 @@ void rep_html_parts(struct fb_strbuf *b, const json_t *doc)
 	if (json_array_size(parts) == 0)
 		return;
 	rep_tag(b, "h2", NULL, "Parts");
-	head(b, names);
+	head(b, "plain", names);
 	json_array_foreach (parts, i, p) {
 		const char *state = fb_json_str(p, "state", "?");
 		double s = fb_json_num(p, "seconds", NAN);
@@ -243,48 +243,92 @@ void rep_html_system(struct fb_strbuf *b, const json_t *doc)
 
 /* ---- checks, messages ------------------------------------------------------------------------ */
 
-static void flat_cell(struct fb_strbuf *b, const json_t *v)
+/* What was found, and below it, smaller, what was expected, by whom, and where it was read. */
+static void found_cell(struct fb_strbuf *b, const json_t *c)
 {
-	struct fb_strbuf text = {0};
-	rep_flat(&text, v);
-	rep_tag(b, "td", "long", "%s", text.s ? text.s : "");
-	fb_strbuf_free(&text);
+	struct fb_strbuf observed = {0}, expected = {0};
+	const char *source = fb_json_str(get(c, "expected"), "source", "");
+	const char *read = fb_json_str(c, "read", ""), *reason = fb_json_str(c, "reason", "");
+	rep_flat(&observed, get(c, "observed"));
+	rep_flat(&expected, get(get(c, "expected"), "value"));
+	bool seen = observed.s && *observed.s, wanted = expected.s && *expected.s;
+	fb_strbuf_add(b, "<td class=\"says\">");
+	if (*reason)
+		rep_text(b, "%s%s", reason, seen ? ": " : "");
+	if (seen)
+		rep_text(b, "%s", observed.s);
+	if (wanted || *source)
+		rep_tag(b, "div", "quiet", "expected: %s%s%s%s", wanted ? expected.s : "",
+			*source && wanted ? " (" : "", source, *source && wanted ? ")" : "");
+	if (*read)
+		rep_tag(b, "div", "quiet", "read: %s", read);
+	fb_strbuf_add(b, "</td>");
+	fb_strbuf_free(&expected);
+	fb_strbuf_free(&observed);
+}
+
+static void check_row(struct fb_strbuf *b, const json_t *c)
+{
+	const char *state = fb_json_str(c, "state", "?"), *title = fb_json_str(c, "title", "");
+	const char *effect = fb_json_str(c, "side_effect", "");
+	const char *cls = strcmp(state, "pass") == 0                                  ? "valid"
+			  : strcmp(state, "fail") == 0 || strcmp(state, "error") == 0 ? "invalid"
+			  : strcmp(state, "info") == 0                                ? ""
+										      : "suspect";
+	fb_strbuf_add(b, "<tr>");
+	rep_tag(b, "td", NULL, "%s%s%s", fb_json_str(c, "id", "?"), *title ? " " : "", title);
+	rep_tag(b, "td", NULL, "%s", fb_json_str(c, "subject", ""));
+	rep_tag(b, "td", cls, "%s", state);
+	found_cell(b, c);
+	rep_tag(b, "td", "code", "%s%s%s", fb_json_str(c, "remedy", ""),
+		*effect ? " \xe2\x80\x94 this disturbs: " : "", effect);
+	fb_strbuf_add(b, "</tr>\n");
+}
+
+/* What asks for something comes first. */
+enum check_rank { FAILED, WARNED, TOLD, PASSED, SKIPPED, CHECK_RANKS };
+
+static enum check_rank rank_of(const json_t *c)
+{
+	const char *state = fb_json_str(c, "state", "?");
+	return strcmp(state, "fail") == 0 || strcmp(state, "error") == 0 ? FAILED
+	       : strcmp(state, "info") == 0                              ? TOLD
+	       : strcmp(state, "pass") == 0                              ? PASSED
+	       : strcmp(state, "skip") == 0                              ? SKIPPED
+									 : WARNED;
+}
+
+static void check_rows(
+	struct fb_strbuf *b, const json_t *checks, enum check_rank from, enum check_rank to)
+{
+	static const char *const names[] = {"check", "at", "state", "found", "remedy", NULL};
+	const json_t *c;
+	size_t i;
+	head(b, "checks", names);
+	for (enum check_rank r = from; r <= to; r++)
+		json_array_foreach (checks, i, c)
+			if (rank_of(c) == r)
+				check_row(b, c);
+	foot(b);
 }
 
 void rep_html_checks(struct fb_strbuf *b, const json_t *doc)
 {
-	static const char *const names[] = {
-		"check", "at", "state", "observed", "expected", "source", "read", "remedy", NULL};
 	const json_t *checks = get(doc, "checks"), *c;
-	size_t i;
+	size_t n[CHECK_RANKS] = {0}, i;
+	json_array_foreach (checks, i, c)
+		n[rank_of(c)]++;
 	if (json_array_size(checks) == 0)
 		return;
 	rep_tag(b, "h2", NULL, "Checks");
-	head(b, names);
-	json_array_foreach (checks, i, c) {
-		const char *state = fb_json_str(c, "state", "?");
-		const char *reason = fb_json_str(c, "reason", "");
-		const char *cls = strcmp(state, "pass") == 0 ? "valid"
-				  : strcmp(state, "fail") == 0 || strcmp(state, "error") == 0
-					  ? "invalid"
-				  : strcmp(state, "info") == 0 ? ""
-							       : "suspect";
-		fb_strbuf_add(b, "<tr>");
-		const char *title = fb_json_str(c, "title", "");
-		rep_tag(b, "td", NULL, "%s%s%s", fb_json_str(c, "id", "?"), *title ? " " : "",
-			title);
-		rep_tag(b, "td", NULL, "%s", fb_json_str(c, "subject", ""));
-		rep_tag(b, "td", cls, "%s%s%s", state, *reason ? ": " : "", reason);
-		flat_cell(b, get(c, "observed"));
-		flat_cell(b, get(get(c, "expected"), "value"));
-		rep_tag(b, "td", "long", "%s", fb_json_str(get(c, "expected"), "source", ""));
-		rep_tag(b, "td", "code", "%s", fb_json_str(c, "read", ""));
-		const char *effect = fb_json_str(c, "side_effect", "");
-		rep_tag(b, "td", "code", "%s%s%s", fb_json_str(c, "remedy", ""),
-			*effect ? " \xe2\x80\x94 this disturbs: " : "", effect);
-		fb_strbuf_add(b, "</tr>\n");
-	}
-	foot(b);
+	if (n[FAILED] + n[WARNED] + n[TOLD] > 0)
+		check_rows(b, checks, FAILED, TOLD);
+	if (n[PASSED] + n[SKIPPED] == 0)
+		return;
+	fb_strbuf_add(b, "<details>");
+	rep_tag(b, "summary", NULL, "%zu passed, %zu skipped", n[PASSED], n[SKIPPED]);
+	check_rows(b, checks, PASSED, SKIPPED);
+	fb_strbuf_add(b, "</details>\n");
 }
 
 static void one_error(struct fb_strbuf *b, const json_t *e)
@@ -349,7 +393,7 @@ void rep_html_values(struct fb_strbuf *b, const json_t *doc, const char *section
 			strcmp(rep_section_of(r), section) != 0 || rep_loss_result(r))
 			continue;
 		if (n++ == 0)
-			head(b, names);
+			head(b, "plain", names);
 		fb_strbuf_add(b, "<tr>");
 		rep_tag(b, "td", NULL, "%s", fb_json_str(r, "case", "?"));
 		rep_tag(b, "td", "n", "%lld", (long long)fb_json_int(r, "launch", 0));
