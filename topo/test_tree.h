@@ -251,7 +251,8 @@ static inline void tree_rdma(const struct test_tree *tree, const char *name, con
 	tree_join(link, sizeof(link), "/sys/class/infiniband/%s", name);
 	tree_link(tree, link, dir);
 	if (!parent) {
-		tree_file(tree, dir, "parent", "%s\n", on);
+		/* The compiler cannot see that `on` is there then. */
+		tree_file(tree, dir, "parent", "%s\n", on ? on : "");
 		return;
 	}
 	tree_join(target, sizeof(target), "/sys/devices/%s", parent);
