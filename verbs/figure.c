@@ -63,8 +63,10 @@ void verbs_result_doubt(json_t *result, enum fb_valid state, const char *fmt, ..
 	vsnprintf(why, sizeof why, fmt, ap);
 	va_end(ap);
 	for (int s = FB_VALID; s < (int)state && s < FB_INVALID; s++)
-		if (!strcmp(now, words[s]))
+		if (!strcmp(now, words[s])) { /* setting it ends `now` */
 			fb_json_set_str(validity, "state", words[state]);
+			break;
+		}
 	json_array_append_new(json_object_get(validity, "reasons"), json_string(why));
 }
 
